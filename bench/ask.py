@@ -27,7 +27,7 @@ from bench.report import machine  # noqa: E402
 from bench.run_interrupts import measure_run_interrupts  # noqa: E402
 from bench.search import CORPORA, database, ground, say  # noqa: E402
 
-from gristmill.agents import Answer, Answerer, Ended, Passage  # noqa: E402
+from gristmill.agents import AnswerEnded, Answerer, CheckedAnswer, Passage  # noqa: E402
 from gristmill.agents.ask.abstaining import Grounds, may_answer  # noqa: E402
 from gristmill.db import Database, Embedded, open_database  # noqa: E402
 from gristmill.documents import load_texts  # noqa: E402
@@ -253,9 +253,9 @@ async def check_citations(db: Database, answerer: Answerer, cases: Sequence[Case
     return total, exact
 
 
-async def answer_whole(answerer: Answerer, question: str) -> Answer:
+async def answer_whole(answerer: Answerer, question: str) -> CheckedAnswer:
     async for event in answerer.answer(question, GLOBAL):
-        if isinstance(event, Ended):
+        if isinstance(event, AnswerEnded):
             return event.answer
     raise AssertionError("an answer ends")
 

@@ -29,19 +29,19 @@ from bench.train_intent import measure_intent  # noqa: E402
 from gristmill.db import Database, Embedded, open_database  # noqa: E402
 from gristmill.ids import WorkItemId  # noqa: E402
 from gristmill.models import ModelPool  # noqa: E402
-from gristmill.qualifier import ReplayWish, Route, replay, set_profile  # noqa: E402
+from gristmill.qualifier import DecisionReplayWish, Route, replay, set_profile  # noqa: E402
 from gristmill.qualifier.casework import make_case  # noqa: E402
 from gristmill.qualifier.deciding import decide  # noqa: E402
-from gristmill.qualifier.executor import Checkpoint, Result  # noqa: E402
+from gristmill.qualifier.executor import Checkpoint, ExecutorResult  # noqa: E402
 from gristmill.qualifier.idle import RequestNotes  # noqa: E402
 from gristmill.qualifier.letters import QualifyItem, RunInBackground  # noqa: E402
-from gristmill.qualifier.model import Item, Memory, Message  # noqa: E402
+from gristmill.qualifier.model import ItemMemory, ItemMessage, WorkItem  # noqa: E402
 from gristmill.qualifier.profiles import find_own_addresses  # noqa: E402
 from gristmill.qualifier.qualification import qualify_many  # noqa: E402
-from gristmill.qualifier.reading import Terms, Wording  # noqa: E402
+from gristmill.qualifier.reading import ItemWording, ScopeTerms  # noqa: E402
 from gristmill.qualifier.room import bind_engine  # noqa: E402
 from gristmill.qualifier.routing import apply_route  # noqa: E402
-from gristmill.qualifier.store import NewItem, get_item, make_item  # noqa: E402
+from gristmill.qualifier.store import ItemDraft, get_item, make_item  # noqa: E402
 from gristmill.queue import Handlers, Worker, bind, send_many  # noqa: E402
 from gristmill.rooms import Tools  # noqa: E402
 from gristmill.scopes import Scope, scope_id  # noqa: E402
@@ -87,7 +87,7 @@ def judge_items(name: str = "items.jsonl") -> Iterator[Judged]:
     for row in load_rows(name):
         about = make_about(row)
         new = None if row["new"] is None else [(start, stop) for start, stop in row["new"]]
-        case = make_case(Wording(row["text"], new, about), Terms(about.written_at, LEAD, ME))
+        case = make_case(ItemWording(row["text"], new, about), ScopeTerms(about.written_at, LEAD, ME))
         verdict = decide(case)
         yield Judged(row, verdict.route, [step.sentence for step in verdict.path])
 
@@ -151,10 +151,10 @@ async def add_items(house: House, n: int) -> list[WorkItemId]:
         return [await make_item(tx, _make_new(rows[at % len(rows)], scopes[at // len(rows)], at)) for at in range(n)]
 
 
-def _make_new(row: Row, scope: Any, n: int) -> NewItem:
+def _make_new(row: Row, scope: Any, n: int) -> ItemDraft:
     text = row["text"].partition("\n\n")[2] or row["text"]
     note = {"subject": row["subject"], "sender": row["sender"], "headers": row["headers"], "fields": row["fields"]}
-    return NewItem(
+    return ItemDraft(
         scope,
         row["type"],
         row["subject"],
@@ -186,7 +186,7 @@ async def measure_throughput(n: int) -> dict[str, float]:
             first = await tx.value("SELECT min(decided_at) FROM decision")
         assert decided == n, f"only {decided} of {n} items were decided"
         began = time.perf_counter()
-        report = await replay(house.db, house.tools.settings.qualifier, ReplayWish(first), processes=2)
+        report = await replay(house.db, house.tools.settings.qualifier, DecisionReplayWish(first), processes=2)
         again = time.perf_counter() - began
         assert (report.looked_at, report.changed) == (n, 0), report
         return {"items_per_min": round(60 * n / taken), "replayed_per_min": round(60 * n / again)}
@@ -204,12 +204,12 @@ class Sleeper:
         """It always takes work."""
 
     async def run(
-        self, item: Item, memory: Memory | None, messages: Sequence[Message], checkpoint: Checkpoint
-    ) -> Result:
+        self, item: WorkItem, memory: ItemMemory | None, messages: Sequence[ItemMessage], checkpoint: Checkpoint
+    ) -> ExecutorResult:
         await checkpoint.save(1, {"step": 1})
         self.begun.set()
         await asyncio.Event().wait()
-        return Result("")
+        return ExecutorResult("")
 
 
 async def measure_interrupts(times: int) -> dict[str, float]:

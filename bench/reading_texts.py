@@ -21,10 +21,10 @@ from typing import Any  # noqa: E402
 
 from bench.train_intent import measure_intent  # noqa: E402
 
-from gristmill.models import About, Facts, Identity, make_hints, read_facts  # noqa: E402
+from gristmill.models import About, ClientIdentity, TextFacts, make_hints, read_facts  # noqa: E402
 
 DATA = ROOT / "tests" / "data" / "qualifier"
-ME = Identity(("Anna Novak", "Anna"), ("anna.novak@mill.example",))  # of all items of the data set
+ME = ClientIdentity(("Anna Novak", "Anna"), ("anna.novak@mill.example",))  # of all items of the data set
 ROUNDS = 5
 
 
@@ -45,7 +45,7 @@ def make_about(row: dict[str, Any]) -> About:
     )
 
 
-def read_item(row: dict[str, Any]) -> Facts:
+def read_item(row: dict[str, Any]) -> TextFacts:
     new = None if row["new"] is None else [(start, stop) for start, stop in row["new"]]
     return read_facts(row["text"], make_about(row), new=new)
 

@@ -39,7 +39,7 @@ from gristmill.sources.kinds import KINDS  # noqa: E402
 from gristmill.sources.listing import Comparison  # noqa: E402
 from gristmill.sources.model import Source  # noqa: E402
 from gristmill.sources.opening import Opener  # noqa: E402
-from gristmill.sources.store import Place, keep_batch  # noqa: E402
+from gristmill.sources.store import PollPlace, keep_batch  # noqa: E402
 
 MAILS = int(os.environ.get("MAILS", "5000"))
 COMMITS = int(os.environ.get("COMMITS", "5000"))
@@ -195,7 +195,7 @@ async def poll_unchanged(opener: Opener, source: Source) -> Comparison:
         source = await get_source(tx, source.id)
     async with opener.open(source) as connector:
         async for batch in connector.changes(source.checkpoint or {}):
-            place = Place(source.step, source.checkpoint)
+            place = PollPlace(source.step, source.checkpoint)
             async with opener.db.transaction() as tx:
                 await keep_batch(tx, source, batch, place)
                 source = await get_source(tx, source.id)

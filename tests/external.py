@@ -18,7 +18,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from conftest import HASTY, place
-from gristmill.db.accounts import Account, account_of, own_folder, run_as, write_as
+from gristmill.db.accounts import SystemUser, account_of, own_folder, run_as, write_as
 from gristmill.db.programs import programs_for
 
 MAJOR = "16"
@@ -76,7 +76,7 @@ def server() -> Iterator[str]:
         shutil.rmtree(folder)
 
 
-def initialise(programs: Path, folder: Path, owner: Account | None, password: str) -> None:
+def initialise(programs: Path, folder: Path, owner: SystemUser | None, password: str) -> None:
     own_folder(folder / "postgres", owner)
     own_folder(folder / "run", owner)
     secret = folder / "run/password"
@@ -85,7 +85,7 @@ def initialise(programs: Path, folder: Path, owner: Account | None, password: st
     done(owner, [programs / "initdb", "-N", "-E", "UTF8", "--locale=C", *access, "-D", folder / "postgres"])
 
 
-def start(programs: Path, folder: Path, owner: Account | None) -> int:
+def start(programs: Path, folder: Path, owner: SystemUser | None) -> int:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port: int = taken.getsockname()[1]
     options = f"{QUICK} -c listen_addresses=127.0.0.1 -p {port} -k ''"
@@ -94,7 +94,7 @@ def start(programs: Path, folder: Path, owner: Account | None) -> int:
     return port
 
 
-def done(owner: Account | None, command: list[str | Path], log: Path | None = None) -> None:
+def done(owner: SystemUser | None, command: list[str | Path], log: Path | None = None) -> None:
     ended = run_as(owner, command)
     if ended.returncode:
         said = log.read_text() if log and log.exists() else ended.stderr

@@ -7,7 +7,7 @@ from typing import Any
 from gristmill.db import Database
 from gristmill.ids import ChunkId
 from gristmill.knowledge import graph
-from gristmill.models import Entity, Extraction, Passage, Relation, make_entity_key
+from gristmill.models import Entity, Extraction, Relation, TextPassage, make_entity_key
 
 
 async def shelve(
@@ -61,7 +61,7 @@ def drawn(*facts: str) -> Extraction:
 
 
 async def contribute(db: Database, chunk: ChunkId, *facts: str, client: str = "") -> bytes:
-    key = graph.extraction_key(client, Passage("; ".join(facts)), "test")
+    key = graph.extraction_key(client, TextPassage("; ".join(facts)), "test")
     async with db.transaction() as tx:
         await graph.save(tx, chunk, client, drawn(*facts), key)
     return key

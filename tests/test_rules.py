@@ -103,6 +103,26 @@ def _is_all(node: ast.Assign) -> bool:
     return any(isinstance(target, ast.Name) and target.id == "__all__" for target in node.targets)
 
 
+# --- names
+
+
+# The client is a library of its own: it calls the answers of the API what the API calls them.
+ROOMS_WITH_WORDS_OF_OTHERS = {"client"}
+
+
+def test_a_public_class_has_a_name_of_its_own() -> None:
+    """One word has one meaning in the whole house. Private classes stay in their file, and may be called alike."""
+    defined: dict[str, list[str]] = {}
+    for path in PYTHON:
+        if path.relative_to(SRC).parts[0] in ROOMS_WITH_WORDS_OF_OTHERS:
+            continue
+        for node in parse(path).body:
+            if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
+                defined.setdefault(node.name, []).append(within(path))
+    assert len(defined) > 1_000
+    assert {name: paths for name, paths in defined.items() if len(paths) > 1} == {}
+
+
 # --- files
 
 

@@ -8,7 +8,7 @@ from workbench import Workbench
 
 from gristmill.agents.delegation.model import AgentCapability, DelegationMessage, DomainType
 from gristmill.agents.delegation.store import Delegation, list_delegations
-from gristmill.agents.desk import Desk
+from gristmill.agents.run_handle import RunHandle
 from gristmill.models import FakeLlm
 
 CODE, RESEARCH = DomainType.CODE, DomainType.RESEARCH
@@ -121,17 +121,17 @@ def find_asked(llm: FakeLlm, node: str) -> list[str]:
     return [one for one in llm.questions if NODES.get(node, f"You are {node}.") in one]
 
 
-def set_flags(desk: Desk, **flags: Any) -> Desk:
+def set_flags(desk: RunHandle, **flags: Any) -> RunHandle:
     """The desk with other settings of agents."""
-    bench = desk.toolbox.bench
+    bench = desk.toolbox.context
     agents = bench.settings.agents.model_copy(update=flags)
     settings = bench.settings.model_copy(update={"agents": agents})
     toolbox = desk.toolbox.select(desk.toolbox.tools)
-    toolbox._bench = replace(bench, settings=settings)  # pyright: ignore[reportPrivateUsage]
+    toolbox._context = replace(bench, settings=settings)  # pyright: ignore[reportPrivateUsage]
     return replace(desk, toolbox=toolbox)
 
 
-def open_desk(bench: Workbench, scripted: Script | FakeLlm | None, **flags: Any) -> Desk:
+def open_desk(bench: Workbench, scripted: Script | FakeLlm | None, **flags: Any) -> RunHandle:
     llm = scripted.make_llm() if isinstance(scripted, Script) else scripted
     return set_flags(bench.desk(llm), **flags)
 

@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from typing import Any
 
-from gristmill.agents import Started, answer_question, list_effects, list_questions, load_run, start_run
-from gristmill.agents.effects import Allow, Ask, Begun, Effect, Ledger, Refuse, Result, Verdict
+from gristmill.agents import RunWish, answer_question, list_effects, list_questions, load_run, start_run
+from gristmill.agents.effects import Allow, Ask, Begun, Effect, EffectResult, Ledger, RefuseEffect, Verdict
 from gristmill.agents.runs import Question, Run, take_over
 from gristmill.db import Database
 from gristmill.ids import RunId
@@ -15,7 +15,7 @@ PROJECT = Scope("acme", "mill")
 
 async def begin_run(db: Database, request: str = "Do it.", **more: Any) -> tuple[RunId, int]:
     """A run that a worker has taken over, and the fence of this worker."""
-    wanted = Started(request, **({"asked_by": "anna", "scope": PROJECT} | more))
+    wanted = RunWish(request, **({"asked_by": "anna", "scope": PROJECT} | more))
     async with db.transaction() as tx:
         run = await start_run(tx, wanted)
         fence = await take_over(tx, run)
@@ -65,13 +65,13 @@ class Outside:
         self.fault: BaseException | None = None
         self.before: BaseException | None = None
 
-    async def act(self, begun: Begun) -> Result:
+    async def act(self, begun: Begun) -> EffectResult:
         if self.before is not None:
             raise self.before
         self.seen.append(begun.key)
         if self.fault is not None:
             raise self.fault
-        return Result(f"sent {len(self.seen)}", {"n": len(self.seen)})
+        return EffectResult(f"sent {len(self.seen)}", {"n": len(self.seen)})
 
 
 def allow(files: Sequence[str] = ()) -> Verdict:
@@ -83,4 +83,4 @@ def ask_first(files: Sequence[str] = ()) -> Verdict:
 
 
 def refuse(files: Sequence[str] = ()) -> Verdict:
-    return Refuse("The policy forbids it.")
+    return RefuseEffect("The policy forbids it.")

@@ -29,13 +29,13 @@ from pydantic import Field
 from gristmill.agents.acting import Acted
 from gristmill.agents.delegation.graph import make_graph
 from gristmill.agents.delegation.model import AgentCapability, AgentOutput
-from gristmill.agents.desk import Desk
 from gristmill.agents.effects import Ledger
 from gristmill.agents.letters import RunAgent
 from gristmill.agents.orchestrator.execute_step import TOOLS_OF
 from gristmill.agents.orchestrator.graph import carry as carry_standard
+from gristmill.agents.run_handle import RunHandle
 from gristmill.agents.running import RunCarrier
-from gristmill.agents.tools import TOOLS, AnyTool, Arguments, Bench, Tool, ToolResult
+from gristmill.agents.tools import TOOLS, AnyTool, Arguments, Tool, ToolContext, ToolResult
 from gristmill.agents.walking import RunSaver, walk
 from gristmill.db import Database
 from gristmill.errors import Transient, Unsent
@@ -53,7 +53,7 @@ class Post(Arguments):
     what: str = Field(description="What is said.")
 
 
-async def post(arguments: Post, bench: Bench, outside: int) -> ToolResult:
+async def post(arguments: Post, bench: ToolContext, outside: int) -> ToolResult:
     """One line goes out, with its idempotency key, and one comes back."""
     try:
         reader, writer = await asyncio.open_connection("127.0.0.1", outside)
@@ -90,14 +90,14 @@ def make_kit(outside: int) -> Mapping[str, AnyTool]:
     return {**TOOLS, "post_known": known, "post_blind": make_tool("post_blind", outside, repeatable=False)}
 
 
-async def say_twelve_things(desk: Desk) -> str:
+async def say_twelve_things(desk: RunHandle) -> str:
     """Six to a provider that knows idempotency keys, six to one that does not."""
     calls = desk.toolbox.at("1")
     said = [await calls.call("post_known" if n % 2 else "post_blind", {"what": f"thing-{n}"}) for n in range(12)]
     return ", ".join(one.text for one in said)
 
 
-async def change_twelve_things(desk: Desk) -> str:
+async def change_twelve_things(desk: RunHandle) -> str:
     """With the real tools: files, git, mail, and a provider."""
     calls = desk.toolbox.at("1")
     branch = f"agent/{desk.run.id}"
@@ -170,7 +170,7 @@ def _use(tool: str, **arguments: str) -> dict[str, Any]:
     return {"thought": "next", "move": {"tool": tool, "arguments": arguments}}
 
 
-async def delegate_twelve_things(desk: Desk) -> str:
+async def delegate_twelve_things(desk: RunHandle) -> str:
     graph = make_graph(desk, {name: make_speaker(name) for name in SAYS})
     return str((await walk(graph, desk, {"execution_plan": None}))["report"])
 
@@ -204,7 +204,7 @@ def answer_for_standard(words: str) -> Any:
     return _use("answer", text="They are said.")
 
 
-async def carry_twelve_things(desk: Desk) -> str:
+async def carry_twelve_things(desk: RunHandle) -> str:
     with patch.dict(TOOLS_OF, track=("post_known", "post_blind")):
         return await carry_standard(desk)
 

@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
-from gristmill.agents import Started, start_run
-from gristmill.agents.effects import Allow, Ask, Begun, Effect, Ledger, Result
+from gristmill.agents import RunWish, start_run
+from gristmill.agents.effects import Allow, Ask, Begun, Effect, EffectResult, Ledger
 from gristmill.agents.runs import (
-    Asked,
     Cost,
-    Waiting,
+    QuestionToAsk,
+    WaitingForUser,
     ask,
     begin_step,
     complete_run,
@@ -55,7 +55,7 @@ class Played:
             step = await self.begin(node, f"what {node} does", parent=parent, input={"goal": "Sum up the letters"})
             await self.end(step, {"text": f"{node} is over", "passages": [1, 2, 3]}, tokens=240)
 
-    async def wait_for(self, *asked: Asked, node: str = "execute_step") -> None:
+    async def wait_for(self, *asked: QuestionToAsk, node: str = "execute_step") -> None:
         """The run asks a person and rests."""
         step = await self.begin(node, "asks a person")
         async with self.db.transaction() as tx:
@@ -73,11 +73,11 @@ class Played:
         origins[0]["sentence"] = "it comes from mail 7"
         effect = Effect(key, "send_mail", arguments, "Send a mail to eve.", "outside", False, origins=origins)
 
-        async def act(_: Begun) -> Result:
-            return Result("The mail is sent.", {"id": key})
+        async def act(_: Begun) -> EffectResult:
+            return EffectResult("The mail is sent.", {"id": key})
 
         if asks:
-            with pytest.raises(Waiting):
+            with pytest.raises(WaitingForUser):
                 await self.ledger.perform(effect, act, lambda _: Ask(tuple(asks)))
         else:
             await self.ledger.perform(effect, act, lambda _: Allow())
@@ -94,7 +94,7 @@ class Played:
 async def play(db: Database, request: str = "Sum up the letters.", scope: Scope = ACME) -> Played:
     """A run that a worker has taken over."""
     async with db.transaction() as tx:
-        run = await start_run(tx, Started(request, "anna", scope))
+        run = await start_run(tx, RunWish(request, "anna", scope))
         fence = await take_over(tx, run)
     assert fence is not None
     return Played(db, run, fence)
@@ -114,7 +114,9 @@ async def play_waiting(db: Database, request: str = "Sum up the letters.") -> Pl
     await played.visit([*STANDARD, "execute_step", "evaluate", "advance_step"])
     await played.do("1#0")
     await played.do("1#1", asks=["It changes something outside."])
-    await played.wait_for(Asked("clarify:1", "clarify", "Which letters are meant: those of Harrow, or of Tate?"))
+    await played.wait_for(
+        QuestionToAsk("clarify:1", "clarify", "Which letters are meant: those of Harrow, or of Tate?")
+    )
     return played
 
 

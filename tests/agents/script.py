@@ -9,7 +9,7 @@ from workbench import Workbench
 
 from gristmill.agents.orchestrating import orchestrate
 from gristmill.agents.running import end_with_report
-from gristmill.agents.runs import Step, Waiting, list_steps, rest_run
+from gristmill.agents.runs import AgentStep, WaitingForUser, list_steps, rest_run
 from gristmill.agents.thinking import RunLlm
 from gristmill.models import FakeLlm
 
@@ -104,7 +104,7 @@ async def carry(bench: Workbench, script: RunLlm | None) -> str | None:
     desk = bench.desk(script)
     try:
         report = await orchestrate(desk)
-    except Waiting:
+    except WaitingForUser:
         async with bench.db.transaction() as tx:
             await rest_run(tx, bench.run, bench.fence)
         return None
@@ -113,7 +113,7 @@ async def carry(bench: Workbench, script: RunLlm | None) -> str | None:
     return report
 
 
-async def load_steps(bench: Workbench) -> list[Step]:
+async def load_steps(bench: Workbench) -> list[AgentStep]:
     async with bench.db.reading() as tx:
         return await list_steps(tx, bench.run)
 

@@ -8,7 +8,7 @@ from workbench import Workbench
 
 from gristmill.agents.acting import Acted, Brief, act, arrange_past, count_spent, make_shape, make_turns
 from gristmill.agents.budgets import count_turns
-from gristmill.agents.runs import Waiting
+from gristmill.agents.runs import WaitingForUser
 from gristmill.agents.thinking import simplify_schema
 from gristmill.agents.tools import TOOLS, PastCall, ToolResult
 from gristmill.errors import Transient
@@ -70,7 +70,7 @@ async def test_a_call_that_needs_a_person_goes_on_behind_the_answer(bench: Workb
     await bench.begin("Send the figures to anna@acme.example.")
     mail = use("send_mail", to=["anna@acme.example"], subject="Figures", text="42")
     brief = make_brief(("send_mail",), task="Send the figures.")
-    with pytest.raises(Waiting):
+    with pytest.raises(WaitingForUser):
         await run_act(bench, FakeLlm([mail]), brief)
     await answer(bench.db, bench.run, "approve")
     await bench.again()

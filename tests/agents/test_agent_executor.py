@@ -16,7 +16,7 @@ from gristmill.agents import answer_question, end_run, list_runs
 from gristmill.agents.executor import DEALT_WITH, AgentExecutor
 from gristmill.agents.letters import TidyRuns
 from gristmill.agents.replies import assign_answers, describe_questions, read_choice
-from gristmill.agents.runs import Question, Run, Waiting, list_steps
+from gristmill.agents.runs import Question, Run, WaitingForUser, list_steps
 from gristmill.agents.upkeep import tidy_runs
 from gristmill.db import Database
 from gristmill.errors import Permanent, Transient
@@ -24,8 +24,8 @@ from gristmill.ids import QuestionId
 from gristmill.models import FakeEmbedder
 from gristmill.qualifier import (
     Checkpoint,
-    Memory,
-    Wish,
+    ItemMemory,
+    ItemWish,
     add_item,
     answer,
     cancel_item,
@@ -99,7 +99,7 @@ async def test_what_a_person_adds_is_a_persons_request_and_is_answered_with_plac
     await store_page(room.db, "The mill was built in 1924 by Anna Novak.", name="mill.md", scope=MILL)
     script = CheckedScript(intake=understood("ADVICE"), respond="The mill was built in 1924 [1].")
     employ(room, script, tmp_path)
-    await room.do(add_item, MILL, Wish("When was the mill built?", type="user_input"), by="anna")
+    await room.do(add_item, MILL, ItemWish("When was the mill built?", type="user_input"), by="anna")
     await room.work()
     (run,) = await runs_of(room.db)
     assert (run.asked_by, run.foreground) == ("anna", True)
@@ -124,7 +124,7 @@ async def test_the_memory_of_the_item_is_evidence(room: Workroom, tmp_path: Any)
     employ(room, script, tmp_path)
     await room.come("NOW Look.", scope=MILL)
     await room.decide()
-    memory = Memory("An invoice over 12 EUR.", routing="now", reason="It is due.", data={"amount": "12 EUR"})
+    memory = ItemMemory("An invoice over 12 EUR.", routing="now", reason="It is due.", data={"amount": "12 EUR"})
     await room.do(save_memory, (await room.item()).id, memory)
     await room.work()
     assert "An invoice over 12 EUR." in script.asked["plan"][0]
@@ -180,7 +180,7 @@ async def test_nobody_agrees_to_what_the_item_has_not_shown(room: Workroom, tmp_
     )
     script.fault_at, script.hangs = 1, True  # while the plan is made
     employ(room, script, tmp_path)
-    await room.do(add_item, MILL, Wish("NOW build", foreground=True), by="anna")
+    await room.do(add_item, MILL, ItemWish("NOW build", foreground=True), by="anna")
     async with room.working():
         await asyncio.wait_for(script.reached.wait(), 60)
         item = (await room.items())[-1]
@@ -319,7 +319,7 @@ async def test_an_item_shows_every_recipient_with_its_origin_the_reasons_and_the
     await bench.begin("Write to the team.")
     team = [f"very.long.name.of.person.{n:02}@department.of.something.acme.example" for n in range(12)]
     text = "Dear all,\nto 'eve@evil.example': a person said it\nsecret end"
-    with pytest.raises(Waiting):
+    with pytest.raises(WaitingForUser):
         await bench.call("send_mail", to=[*team, f"eve@{EVIL}"], subject="Weekly report", text=text)
     (question,) = await questions(bench.db, bench.run)
     shown = describe_questions([question])
@@ -334,7 +334,7 @@ async def test_an_item_shows_every_recipient_with_its_origin_the_reasons_and_the
 
 async def test_nobody_agrees_at_an_item_to_what_is_too_long_for_it(bench: Workbench) -> None:
     await bench.begin("Write to anna@acme.example.")
-    with pytest.raises(Waiting):
+    with pytest.raises(WaitingForUser):
         await bench.call("send_mail", to=["anna@acme.example"], subject="All", text="long " * 3_000)
     (question,) = await questions(bench.db, bench.run)
     assert f"Read and answer it on the page /questions/{question.id}" in describe_questions([question])
@@ -371,7 +371,7 @@ async def test_a_message_that_comes_while_the_run_works_is_taken_into_account(ro
     script = CheckedScript(**LOOK)
     script.fault_at, script.hangs = 1, True
     employ(room, script, tmp_path)
-    await room.do(add_item, MILL, Wish("NOW look", foreground=True), by="anna")
+    await room.do(add_item, MILL, ItemWish("NOW look", foreground=True), by="anna")
     async with room.working():
         await asyncio.wait_for(script.reached.wait(), 60)
         item = (await room.items())[-1]
@@ -386,7 +386,7 @@ async def test_a_message_that_comes_while_the_run_works_is_taken_into_account(ro
 
 async def test_a_message_is_heard_also_if_the_run_was_interrupted_after_it(room: Workroom, tmp_path: Any) -> None:
     executor = employ(room, CheckedScript(**LOOK), tmp_path)
-    item = await room.do(add_item, MILL, Wish("NOW look", foreground=True), by="anna")
+    item = await room.do(add_item, MILL, ItemWish("NOW look", foreground=True), by="anna")
     checkpoint = Checkpoint()
     with pytest.raises(Transient):
         await AgentExecutor(executor.tools, _find_nobody).run(item, None, [], checkpoint)
@@ -428,7 +428,7 @@ async def test_the_run_of_an_item_that_was_cancelled_is_over(room: Workroom, tmp
 
 async def test_a_run_that_fails_ends_its_item_in_error(room: Workroom, tmp_path: Any) -> None:
     employ(room, CheckedScript(**LOOK), tmp_path)
-    await room.do(add_item, GLOBAL, Wish("NOW look", foreground=True), by="anna")
+    await room.do(add_item, GLOBAL, ItemWish("NOW look", foreground=True), by="anna")
     await room.decide()
     item = (await room.items())[-1]
 

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from evidence import store_page
 
-from gristmill.agents import Answer, Answerer, Draft, Ended, Found, Past, Said
+from gristmill.agents import AnswerEnded, Answerer, CheckedAnswer, Draft, PassagesFound, Past, SentenceSaid
 from gristmill.db import Database
 from gristmill.documents import load_texts
 from gristmill.errors import Refused, Transient
@@ -45,9 +45,9 @@ async def collect(answerer: Answerer, question: str, scope: Scope = GLOBAL, past
     return [event async for event in answerer.answer(question, scope, past)]
 
 
-async def ask(answerer: Answerer, question: str, scope: Scope = GLOBAL, past: Past | None = None) -> Answer:
+async def ask(answerer: Answerer, question: str, scope: Scope = GLOBAL, past: Past | None = None) -> CheckedAnswer:
     last = (await collect(answerer, question, scope, past))[-1]
-    assert isinstance(last, Ended)
+    assert isinstance(last, AnswerEnded)
     return last.answer
 
 
@@ -68,8 +68,13 @@ async def test_every_citation_is_the_words_of_the_stored_page(db: Database, find
 async def test_an_answer_is_told_as_it_is_written(db: Database, finder: Finder) -> None:
     answerer = make_answerer(db, finder, "Priya Raman is the site manager [1]. She reports to Margaret Oakes [1].")
     events = await collect(answerer, "Who is the site manager?")
-    assert isinstance(events[0], Found)
-    assert [type(one) for one in events if not isinstance(one, Draft)] == [Found, Said, Said, Ended]
+    assert isinstance(events[0], PassagesFound)
+    assert [type(one) for one in events if not isinstance(one, Draft)] == [
+        PassagesFound,
+        SentenceSaid,
+        SentenceSaid,
+        AnswerEnded,
+    ]
     assert any(isinstance(one, Draft) for one in events)
 
 

@@ -12,7 +12,7 @@ from gristmill.agents.ask import conversations as store
 from gristmill.agents.ask import talking
 from gristmill.agents.ask.conversations import ConversationId, StoredMessage
 from gristmill.agents.ask.memory import sum_up_by_rule
-from gristmill.agents.ask.pages import ShownMessage
+from gristmill.agents.ask.pages import ShownTurn
 from gristmill.agents.ask.shapes import AnswerShape, SentenceShape
 from gristmill.agents.memory import list_entries
 from gristmill.db import Database
@@ -350,6 +350,6 @@ def test_the_page_shows_what_nothing_supports_only_where_the_settings_say_so(set
         SentenceShape(text="Well.", verdict="unsupported", reason="It says nothing that can be checked."),
     ]
     message: Any = None
-    one = ShownMessage(message, AnswerShape(kind="answer", text="", sentences=sentences), unsupported=setting)
+    one = ShownTurn(message, AnswerShape(kind="answer", text="", sentences=sentences), unsupported=setting)
     assert [sentence.text for sentence in one.sentences] == shown
     assert len(one.left_out) == 3 - len(shown)

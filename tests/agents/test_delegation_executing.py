@@ -13,7 +13,7 @@ from gristmill.agents.delegation.executing import MOST_PARTS, Delegator, describ
 from gristmill.agents.delegation.model import AgentOutput, DelegationStatus, get_budget
 from gristmill.agents.delegation.store import Delegation, list_agent_metrics
 from gristmill.agents.letters import TidyRuns
-from gristmill.agents.runs import Waiting, list_steps
+from gristmill.agents.runs import WaitingForUser, list_steps
 from gristmill.agents.upkeep import tidy_runs
 from gristmill.errors import LeaseLost, Transient
 from gristmill.models import FakeEmbedder, FakeLlm
@@ -100,7 +100,7 @@ async def test_another_agent_of_the_domain_takes_over_what_one_did_not_manage(be
 async def test_a_person_is_asked_when_nobody_manages_it_and_may_leave_it_out(bench: Workbench) -> None:
     await bench.begin("Write to Anna.")
     failed = report("I cannot.", "0", issues="no address")
-    with pytest.raises(Waiting):
+    with pytest.raises(WaitingForUser):
         await carry(bench, script(email=failed), message(agent="email"))
     (question,) = await questions(bench.db, bench.run)
     assert "no address" in question.sentence
@@ -115,7 +115,7 @@ async def test_a_person_is_asked_when_nobody_manages_it_and_may_leave_it_out(ben
 async def test_what_a_person_says_is_told_to_the_agent_that_tries_again(bench: Workbench) -> None:
     await bench.begin("Write to Anna.")
     failed = report("I cannot.", "0", issues="no address")
-    with pytest.raises(Waiting):
+    with pytest.raises(WaitingForUser):
         await carry(bench, script(email=failed), message(agent="email"))
     await answer(bench.db, bench.run, "try again", "Nothing need be sent: it is enough to say so.")
     await bench.again()
@@ -128,7 +128,7 @@ async def test_what_a_person_says_is_told_to_the_agent_that_tries_again(bench: W
 async def test_work_that_asks_to_be_verified_is_accepted_by_a_person(bench: Workbench) -> None:
     await bench.begin("Mend add.")
     unsure = report("I mended the function add.", needs_verification="true")
-    with pytest.raises(Waiting):
+    with pytest.raises(WaitingForUser):
         await carry(bench, script(coding=[PATCH, unsure]))
     await answer(bench.db, bench.run, "accept")
     await bench.again()
@@ -139,7 +139,7 @@ async def test_work_that_asks_to_be_verified_is_accepted_by_a_person(bench: Work
 @pytest.mark.parametrize("nonsense", ["", "hm", "{}", {"thought": "x"}, '{"thought": "x", "move": {"tool": "fly"}}'])
 async def test_a_model_that_never_answers_in_the_form_ends_as_a_question(bench: Workbench, nonsense: Any) -> None:
     await bench.begin("Write to Anna.")
-    with pytest.raises(Waiting):
+    with pytest.raises(WaitingForUser):
         await carry(bench, script(email=nonsense), message(agent="email"))
     (question,) = await questions(bench.db, bench.run)
     assert "no answer that could be used" in question.sentence
@@ -206,7 +206,7 @@ async def test_one_that_waits_for_a_person_stops_no_other(bench: Workbench, side
     mail = use("send_mail", to=["anna@acme.example"], subject="Figures", text="42")
     group = [message("d1", "email", "Send."), message("d2")]
     scripted = script(email=[mail, report("I sent the mail.")], coding=[PATCH, MENDED])
-    with pytest.raises(Waiting):
+    with pytest.raises(WaitingForUser):
         await carry(bench, scripted, *group, use_dag_execution=side_by_side)
     assert {id_: one.state for id_, one in (await look(bench)).items()} == {"d1": "interrupted", "d2": "completed"}
     await answer(bench.db, bench.run, "approve")
@@ -332,7 +332,7 @@ async def test_a_part_that_sent_a_mail_and_is_worded_anew_after_a_kill_is_asked_
     await bench.again()
     anew = use("delegate", agent="email", task="Please mail the figures to Anna.")
     llm = script(coding=[anew, report("It is sent.")], email=[mail, report("I sent the mail.")]).make_llm()
-    with pytest.raises(Waiting):
+    with pytest.raises(WaitingForUser):
         await carry(bench, llm)
     assert '"task":"Send the figures."' in llm.questions[0], "it is told of the call that it made"
     (question,) = await questions(bench.db, bench.run)
@@ -349,7 +349,7 @@ async def test_a_part_that_was_interrupted_comes_to_its_end_first(bench: Workben
     await bench.begin("Send the figures to anna@acme.example.")
     mail = use("send_mail", to=["anna@acme.example"], subject="Figures", text="42")
     part = use("delegate", agent="email", task="Send the figures.")
-    with pytest.raises(Waiting):
+    with pytest.raises(WaitingForUser):
         await carry(bench, script(coding=part, email=mail))
     await answer(bench.db, bench.run, "approve")
     await bench.again()
@@ -372,7 +372,7 @@ async def test_a_part_that_waits_for_a_person_lets_all_above_it_wait(bench: Work
     await bench.begin("Send the figures to anna@acme.example.")
     mail = use("send_mail", to=["anna@acme.example"], subject="Figures", text="42")
     part = use("delegate", agent="email", task="Send the figures.")
-    with pytest.raises(Waiting):
+    with pytest.raises(WaitingForUser):
         await carry(bench, script(coding=part, email=mail))
     assert {one.state for one in (await look(bench)).values()} == {"interrupted"}
     await answer(bench.db, bench.run, "approve")

@@ -22,7 +22,7 @@ from gristmill.agents.delegation.model import DelegationMessage, DomainType, Exe
 from gristmill.agents.delegation.registry import list_agents
 from gristmill.agents.memory import ProcedureStep, list_procedures, recall, state_procedure
 from gristmill.agents.orchestrating import orchestrate
-from gristmill.agents.runs import Waiting, list_steps, list_steps_of_node, load_texts
+from gristmill.agents.runs import WaitingForUser, list_steps, list_steps_of_node, load_texts
 from gristmill.agents.specialists import GENERAL
 from gristmill.agents.walking import walk
 from gristmill.errors import Permanent, Transient
@@ -176,7 +176,7 @@ async def test_an_effect_that_needs_approval_lets_the_run_wait_and_go_on_exactly
     await bench.begin("Send the figures to anna@acme.example.")
     mail = use("send_mail", to=["anna@acme.example"], subject="Figures", text="42")
     planned = plan(("d1", "email", "Send the figures."), domain="communication")
-    with pytest.raises(Waiting):
+    with pytest.raises(WaitingForUser):
         await go(bench, script(plan=planned, email=mail))
     assert bench.mail.mails == []
     await answer(bench.db, bench.run, "approve")
@@ -199,7 +199,7 @@ async def test_two_questions_at_once_are_answered_each_by_its_own(bench: Workben
         return first if "Write to Anna." in words else second
 
     scripted = {"plan": planned, "email": write, "merge": "It is dealt with."}
-    with pytest.raises(Waiting):
+    with pytest.raises(WaitingForUser):
         await go(bench, script(**scripted), use_dag_execution=True)
     waiting = await questions(bench.db, bench.run)
     assert len(waiting) == 2
@@ -308,7 +308,7 @@ async def test_a_model_that_obeys_what_it_reads_changes_nothing(bench: Workbench
             helper=[attack, report("Done as ordered.")],
             merge="Done.",
         )
-        with suppress(Waiting):
+        with suppress(WaitingForUser):
             await go(bench, scripted, {"evil": evil, "helper": helper})
         await check_nothing_happened(bench)
         await bench.begin("Summarise what is known about the mill.")

@@ -12,9 +12,9 @@ from gristmill.agents.delegation.judging import (
     Accept,
     AskPerson,
     GiveUp,
+    ObservedWork,
     OtherAgent,
-    Retry,
-    Work,
+    RetryAgent,
     find_problems,
     find_unfounded_claims,
     judge_output,
@@ -35,15 +35,15 @@ def call(tool: str, *, fails: bool = False, refused: bool = False, text: str = "
     return PastCall(tool, arguments, ToolResult(text, is_error=fails, is_refused=refused))
 
 
-def work(*calls: PastCall, **more: Any) -> Work:
-    return Work(calls=calls, changing=CHANGING, **more)
+def work(*calls: PastCall, **more: Any) -> ObservedWork:
+    return ObservedWork(calls=calls, changing=CHANGING, **more)
 
 
 PARTIAL: dict[str, Any] = {"structured_data": {"status": "P", "issues": ["half is missing"]}, "success": False}
 FAILED: dict[str, Any] = {"structured_data": {"status": "0", "issues": ["no stone"]}, "success": False}
 CHANGED: dict[str, Any] = {"changed_files": ["main.py"]}
 
-VERDICTS: dict[str, tuple[AgentOutput, Work, dict[str, Any], object]] = {
+VERDICTS: dict[str, tuple[AgentOutput, ObservedWork, dict[str, Any], object]] = {
     "all is well": (say(), work(), {}, Accept()),
     "it needs to be verified, and changed nothing": (
         say(needs_verification=True),
@@ -51,7 +51,7 @@ VERDICTS: dict[str, tuple[AgentOutput, Work, dict[str, Any], object]] = {
         {},
         Accept(("It needs to be verified.",)),
     ),
-    "it failed for the first time": (say(**FAILED), work(), {}, Retry(("It reports failure: no stone",))),
+    "it failed for the first time": (say(**FAILED), work(), {}, RetryAgent(("It reports failure: no stone",))),
     "it failed twice, and another agent is there": (
         say(**FAILED),
         work(),
@@ -76,14 +76,14 @@ VERDICTS: dict[str, tuple[AgentOutput, Work, dict[str, Any], object]] = {
         {"attempts": 2, "asked": MOST_ASKED},
         GiveUp(("It reports failure: no stone",)),
     ),
-    "a part is tried again": (say(**PARTIAL), work(), {}, Retry(("It is done in part only. half is missing",))),
+    "a part is tried again": (say(**PARTIAL), work(), {}, RetryAgent(("It is done in part only. half is missing",))),
     "a part is better than nothing": (
         say(**PARTIAL),
         work(),
         {"attempts": 2, "others": ["git"]},
         Accept(("It is done in part only. half is missing",)),
     ),
-    "an empty result": (say("  "), work(), {}, Retry(("Its result is empty.",))),
+    "an empty result": (say("  "), work(), {}, RetryAgent(("Its result is empty.",))),
     "it follows no form": (
         parse_output("Just words.", delegation_id="d1", agent_name="coding"),
         work(),
@@ -96,18 +96,18 @@ VERDICTS: dict[str, tuple[AgentOutput, Work, dict[str, Any], object]] = {
         {"attempts": 2},
         Accept(("Its rounds ran out before it was done.",)),
     ),
-    "its own check complains": (say(), work(complaints=["No test was run."]), {}, Retry(("No test was run.",))),
+    "its own check complains": (say(), work(complaints=["No test was run."]), {}, RetryAgent(("No test was run.",))),
     "every call failed": (
         say(),
         work(call("read_file", fails=True, text="There is no such file.\nReally.")),
         {},
-        Retry(("Every call of it failed, the last one by: There is no such file.",)),
+        RetryAgent(("Every call of it failed, the last one by: There is no such file.",)),
     ),
     "a change failed, and it says that all is well": (
         say(),
         work(call("read_file"), call("write_file", fails=True, text="The policy forbids it.")),
         {},
-        Retry(("It reports success, but write_file failed: The policy forbids it.",)),
+        RetryAgent(("It reports success, but write_file failed: The policy forbids it.",)),
     ),
     "a change failed first and was made then": (
         say(),
@@ -137,7 +137,9 @@ VERDICTS: dict[str, tuple[AgentOutput, Work, dict[str, Any], object]] = {
 
 
 @pytest.mark.parametrize(("output", "seen", "more", "verdict"), VERDICTS.values(), ids=VERDICTS.keys())
-def test_what_happens_with_an_output(output: AgentOutput, seen: Work, more: dict[str, Any], verdict: object) -> None:
+def test_what_happens_with_an_output(
+    output: AgentOutput, seen: ObservedWork, more: dict[str, Any], verdict: object
+) -> None:
     more.setdefault("attempts", 1)
     assert judge_output(output, seen, **more) == verdict
 
@@ -212,7 +214,7 @@ def test_a_helper_may_have_done_what_an_agent_reports() -> None:
         ("a summary of the contract", work(), True),
     ],
 )
-def test_an_artifact_was_made_or_seen_by_a_call(artifact: str, seen: Work, is_known: bool) -> None:
+def test_an_artifact_was_made_or_seen_by_a_call(artifact: str, seen: ObservedWork, is_known: bool) -> None:
     assert (find_unfounded_claims(say(artifacts=[artifact]), seen) == []) is is_known
 
 
@@ -229,7 +231,7 @@ WORKS = st.sampled_from([seen for _, seen, *_ in VERDICTS.values()])
     st.integers(0, 4),
 )
 def test_confidence_decides_nothing(
-    output: AgentOutput, seen: Work, confidence: float, attempts: int, others: list[str], asked: int
+    output: AgentOutput, seen: ObservedWork, confidence: float, attempts: int, others: list[str], asked: int
 ) -> None:
     other = output.model_copy(update={"confidence": confidence})
     given: dict[str, Any] = {"attempts": attempts, "others": others, "asked": asked}
@@ -237,7 +239,7 @@ def test_confidence_decides_nothing(
 
 
 @given(OUTPUTS, WORKS, st.integers(0, 4))
-def test_every_output_comes_to_an_end(output: AgentOutput, seen: Work, asked: int) -> None:
+def test_every_output_comes_to_an_end(output: AgentOutput, seen: ObservedWork, asked: int) -> None:
     """Each verdict uses something up: attempts, agents, questions."""
     attempts, others, steps = 1, ["git", "test"], 0
     while not isinstance(
@@ -246,7 +248,7 @@ def test_every_output_comes_to_an_end(output: AgentOutput, seen: Work, asked: in
         steps += 1
         assert steps < 4 * (MOST_ATTEMPTS + MOST_ASKED)
         match verdict:
-            case Retry():
+            case RetryAgent():
                 attempts += 1
             case OtherAgent(agent=agent):
                 others.remove(agent)

@@ -18,7 +18,7 @@ from desk_work import PROJECT, questions, state_of
 from killed_course import Job, carry
 from workbench import make_repository, run_git
 
-from gristmill.agents import Started, answer_question, list_effects, start_run
+from gristmill.agents import RunWish, answer_question, list_effects, start_run
 from gristmill.agents.policy import set_policy
 from gristmill.agents.running import RunCarrier
 from gristmill.agents.runs import Question
@@ -90,7 +90,7 @@ class World:
     async def begin(self) -> RunId:
         words = " ".join(f"thing-{n}" for n in range(12))
         async with self.db.transaction() as tx:
-            self.last = await start_run(tx, Started(f"Say {words} to anna@acme.example.", "anna", PROJECT))
+            self.last = await start_run(tx, RunWish(f"Say {words} to anna@acme.example.", "anna", PROJECT))
         return self.last
 
     async def carry(self, run: RunId, at: int = -1, when: str = "waiting", *, is_first: bool = False) -> dict[str, Any]:

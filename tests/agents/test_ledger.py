@@ -17,10 +17,10 @@ from desk_work import (
     take_again,
 )
 
-from gristmill.agents.effects import Begun, EffectFailed, Ledger, Result
+from gristmill.agents.effects import Begun, EffectFailed, EffectResult, Ledger
 from gristmill.agents.effects.deciding import MOST_ATTEMPTS, Allow, Ask, choose_move, judge_error
-from gristmill.agents.effects.deciding import Refuse as Refusing
-from gristmill.agents.runs import Waiting, rest_run, stop_run, take_over
+from gristmill.agents.effects.deciding import RefuseEffect as Refusing
+from gristmill.agents.runs import WaitingForUser, rest_run, stop_run, take_over
 from gristmill.db import Database
 from gristmill.errors import LeaseLost, Overloaded, Permanent, Transient, Unsent
 from gristmill.queue.letters import FARTHEST
@@ -86,9 +86,9 @@ async def test_an_effect_is_in_the_database_as_begun_before_it_acts(db: Database
     run, fence = await begin_run(db)
     seen: list[str] = []
 
-    async def act(begun: Begun) -> Result:
+    async def act(begun: Begun) -> EffectResult:
         seen.extend(await states(db, run))
-        return Result("done")
+        return EffectResult("done")
 
     await Ledger(db, run, fence).perform(make_effect(), act, allow)
     assert seen == ["executing"]
@@ -99,7 +99,7 @@ async def test_a_done_effect_is_not_repeated_but_its_result_is_given_again(db: D
     run, fence = await begin_run(db)
     first = await Ledger(db, run, fence).perform(make_effect(), outside.act, allow)
     again = await (await take_again(db, run)).perform(make_effect(), outside.act, allow)
-    assert again == first == Result("sent 1", {"n": 1})
+    assert again == first == EffectResult("sent 1", {"n": 1})
     assert len(outside.seen) == 1
 
 
@@ -124,7 +124,7 @@ async def test_what_the_policy_refuses_never_happens_and_stays_refused(db: Datab
 
 async def test_an_effect_that_a_person_approves_happens_when_the_run_comes_back(db: Database, outside: Outside) -> None:
     run, fence = await begin_run(db)
-    with pytest.raises(Waiting):
+    with pytest.raises(WaitingForUser):
         await Ledger(db, run, fence).perform(make_effect(), outside.act, ask_first)
     assert (await states(db, run), outside.seen) == (["intended"], [])
     async with db.transaction() as tx:
@@ -141,7 +141,7 @@ async def test_an_effect_that_a_person_refuses_fails_with_the_words_of_this_pers
 ) -> None:
     run, fence = await begin_run(db)
     ledger = Ledger(db, run, fence)
-    with pytest.raises(Waiting):
+    with pytest.raises(WaitingForUser):
         await ledger.perform(make_effect(), outside.act, ask_first)
     await answer(db, run, "refuse", "not to customers")
     with pytest.raises(EffectFailed, match="anna said no: not to customers"):
@@ -152,7 +152,7 @@ async def test_an_effect_that_a_person_refuses_fails_with_the_words_of_this_pers
 async def test_a_policy_that_is_widened_meanwhile_withdraws_the_question(db: Database, outside: Outside) -> None:
     run, fence = await begin_run(db)
     ledger = Ledger(db, run, fence)
-    with pytest.raises(Waiting):
+    with pytest.raises(WaitingForUser):
         await ledger.perform(make_effect(), outside.act, ask_first)
     await ledger.perform(make_effect(), outside.act, allow)
     assert await questions(db, run) == []
@@ -161,14 +161,14 @@ async def test_a_policy_that_is_widened_meanwhile_withdraws_the_question(db: Dat
 async def test_a_policy_that_is_taken_back_holds_for_what_has_not_begun(db: Database, outside: Outside) -> None:
     run, fence = await begin_run(db)
     ledger = Ledger(db, run, fence)
-    with pytest.raises(Waiting):  # a question that is withdrawn is not the one that is asked later
+    with pytest.raises(WaitingForUser):  # a question that is withdrawn is not the one that is asked later
         await ledger.perform(make_effect(), outside.act, ask_first)
     outside.before = Unsent("not reached")
     with pytest.raises(Unsent):
         await ledger.perform(make_effect(), outside.act, allow)
     assert await states(db, run) == ["approved"]
     outside.before = None
-    with pytest.raises(Waiting):
+    with pytest.raises(WaitingForUser):
         await ledger.perform(make_effect(), outside.act, ask_first)
     assert (await states(db, run), outside.seen) == (["intended"], [])
     await answer(db, run, "approve")
@@ -179,7 +179,7 @@ async def test_a_policy_that_is_taken_back_holds_for_what_has_not_begun(db: Data
 async def test_a_policy_that_forbids_counts_more_than_an_approval_of_before(db: Database, outside: Outside) -> None:
     run, fence = await begin_run(db)
     ledger = Ledger(db, run, fence)
-    with pytest.raises(Waiting):
+    with pytest.raises(WaitingForUser):
         await ledger.perform(make_effect(), outside.act, ask_first)
     await answer(db, run, "approve")
     with pytest.raises(EffectFailed, match="The policy forbids it"):
@@ -216,7 +216,7 @@ async def test_an_answer_that_was_cut_off_becomes_a_question_unless_it_can_be_as
     run, fence = await begin_run(db)
     ledger = Ledger(db, run, fence)
     outside.fault = Transient("cut off")
-    with pytest.raises(Waiting):
+    with pytest.raises(WaitingForUser):
         await ledger.perform(make_effect("1#0"), outside.act, allow)
     with pytest.raises(Transient):
         await ledger.perform(make_effect("1#1", repeatable=True), outside.act, allow)
@@ -235,7 +235,7 @@ async def test_a_person_says_what_became_of_an_effect_that_nobody_settled(
 ) -> None:
     run, fence = await begin_run(db)
     outside.fault = Transient("cut off")
-    with pytest.raises(Waiting):
+    with pytest.raises(WaitingForUser):
         await Ledger(db, run, fence).perform(make_effect(), outside.act, allow)
     outside.fault = None
     await answer(db, run, choice)
@@ -252,10 +252,10 @@ async def test_an_interrupted_effect_is_finished_before_the_interruption(db: Dat
     run, fence = await begin_run(db)
     begun, go_on = asyncio.Event(), asyncio.Event()
 
-    async def act(_: Begun) -> Result:
+    async def act(_: Begun) -> EffectResult:
         begun.set()
         await go_on.wait()
-        return Result("done")
+        return EffectResult("done")
 
     performing = asyncio.create_task(Ledger(db, run, fence).perform(make_effect(), act, allow))
     await begun.wait()
@@ -270,10 +270,10 @@ async def test_an_effect_that_does_not_end_is_cut_off_and_nobody_takes_it_for_do
     run, fence = await begin_run(db)
     begun = asyncio.Event()
 
-    async def act(_: Begun) -> Result:
+    async def act(_: Begun) -> EffectResult:
         begun.set()
         await asyncio.Event().wait()
-        return Result("never")
+        return EffectResult("never")
 
     performing = asyncio.create_task(Ledger(db, run, fence, grace=0).perform(make_effect(), act, allow))
     await begun.wait()
@@ -281,7 +281,7 @@ async def test_an_effect_that_does_not_end_is_cut_off_and_nobody_takes_it_for_do
     with pytest.raises(asyncio.CancelledError):
         await performing
     assert await states(db, run) == ["executing"]
-    with pytest.raises(Waiting):
+    with pytest.raises(WaitingForUser):
         await (await take_again(db, run)).perform(make_effect(), act, allow)
     assert await states(db, run) == ["unknown"]
 
@@ -306,27 +306,27 @@ async def test_a_worker_that_lost_the_run_while_it_acted_still_says_what_it_know
     begun, go_on = asyncio.Event(), asyncio.Event()
     reached: list[str] = []
 
-    async def act(one: Begun) -> Result:
+    async def act(one: Begun) -> EffectResult:
         reached.append(one.key)
         begun.set()
         await go_on.wait()
-        return Result("sent")
+        return EffectResult("sent")
 
     slow = asyncio.create_task(Ledger(db, run, fence).perform(make_effect(), act, allow))
     await begun.wait()
     async with db.transaction() as tx:
         second = await take_over(tx, run)
     assert second is not None
-    with pytest.raises(Waiting):
+    with pytest.raises(WaitingForUser):
         await Ledger(db, run, second).perform(make_effect(), act, allow)
     async with db.transaction() as tx:
         await rest_run(tx, run, second)
     go_on.set()
-    assert await slow == Result("sent")
+    assert await slow == EffectResult("sent")
     assert await states(db, run) == ["done"]
     assert await questions(db, run) == []
     assert (await state_of(db, run)).state == "queued"
-    assert await (await take_again(db, run)).perform(make_effect(), act, allow) == Result("sent")
+    assert await (await take_again(db, run)).perform(make_effect(), act, allow) == EffectResult("sent")
     assert len(reached) == 1
 
 
@@ -334,22 +334,22 @@ async def test_of_two_attempts_with_one_key_only_the_later_one_settles(db: Datab
     run, fence = await begin_run(db)
     begun, go_on = asyncio.Event(), asyncio.Event()
 
-    async def slow_act(_: Begun) -> Result:
+    async def slow_act(_: Begun) -> EffectResult:
         begun.set()
         await go_on.wait()
-        return Result("late")
+        return EffectResult("late")
 
-    async def act(_: Begun) -> Result:
-        return Result("in time")
+    async def act(_: Begun) -> EffectResult:
+        return EffectResult("in time")
 
     effect = make_effect(repeatable=True)
     slow = asyncio.create_task(Ledger(db, run, fence).perform(effect, slow_act, allow))
     await begun.wait()
-    assert await (await take_again(db, run)).perform(effect, act, allow) == Result("in time")
+    assert await (await take_again(db, run)).perform(effect, act, allow) == EffectResult("in time")
     go_on.set()
     with pytest.raises(LeaseLost):
         await slow
-    assert await (await take_again(db, run)).perform(effect, act, allow) == Result("in time")
+    assert await (await take_again(db, run)).perform(effect, act, allow) == EffectResult("in time")
 
 
 async def test_two_workers_at_once_on_one_run_reach_the_outside_once(db: Database, outside: Outside) -> None:
@@ -359,7 +359,7 @@ async def test_two_workers_at_once_on_one_run_reach_the_outside_once(db: Databas
     assert second is not None
     racing = [Ledger(db, run, one).perform(make_effect(), outside.act, allow) for one in (fence, second)]
     ends = await asyncio.gather(*racing, return_exceptions=True)
-    assert [type(one) for one in ends] == [LeaseLost, Result]
+    assert [type(one) for one in ends] == [LeaseLost, EffectResult]
     assert len(outside.seen) == 1
 
 

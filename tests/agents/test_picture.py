@@ -7,7 +7,7 @@ import pytest
 
 from gristmill.agents.orchestrator.graph import NODES
 from gristmill.agents.orchestrator.routing import ROUTES
-from gristmill.agents.picture import STANDARD, Picture, choose_plan, draw_run, judge_step
+from gristmill.agents.picture import STANDARD, RunPicture, choose_plan, draw_run, judge_step
 from gristmill.agents.runs import Run, RunState, StepLine
 from gristmill.agents.step_tree import keep_last, keep_node, nest_steps
 from gristmill.ids import RunId, ScopeId, StepId
@@ -26,7 +26,7 @@ def make_step(id_: int, node: str, parent: int | None = None, **more: object) ->
     return StepLine(id=StepId(id_), parent=above, node=node, **(known | over | more))  # type: ignore[arg-type]
 
 
-def draw(*nodes: str, run: Run = RUN) -> Picture:
+def draw(*nodes: str, run: Run = RUN) -> RunPicture:
     drawn = draw_run(run, [make_step(at, node) for at, node in enumerate(nodes, 1)])
     assert drawn is not None
     return drawn

@@ -9,7 +9,7 @@ from desk_work import answer, questions, states
 from office import CHANGES, TOKEN, Office, list_places, run_office
 from workbench import Workbench, open_workbench
 
-from gristmill.agents.runs import Waiting
+from gristmill.agents.runs import WaitingForUser
 from gristmill.db import Database
 from gristmill.errors import Overloaded
 from gristmill.sources.wiki.changing import write_storage
@@ -91,7 +91,7 @@ async def test_a_page_is_written_and_rewritten(bench: Workbench, office: Office,
 async def test_a_page_that_somebody_else_changed_meanwhile_is_not_overwritten(bench: Workbench, office: Office) -> None:
     await bench.allow(tools=())
     await bench.begin(REQUEST)
-    with pytest.raises(Waiting):
+    with pytest.raises(WaitingForUser):
         await bench.call("update_page", wiki="wiki", page="77", text="mine")
     office.page = {"number": 4, "message": "by hand"}
     await answer(bench.db, bench.run, "approve")
@@ -104,7 +104,7 @@ async def test_what_can_be_repeated_is_and_what_cannot_is_asked(bench: Workbench
     await bench.begin(REQUEST)
     office.cut_off = True
     event = {"begins": "2027-05-03T14:00:00+02:00", "ends": "2027-05-03T15:00:00+02:00", "title": "Milling"}
-    with pytest.raises(Waiting):
+    with pytest.raises(WaitingForUser):
         await bench.call("comment_on_issue", "1#0", tracker="hub", issue="acme/mill#7", text="Mended.")
     calls = [
         ("update_page", {"wiki": "wiki", "page": "77", "text": "mine"}),
@@ -138,7 +138,7 @@ async def test_a_gateway_that_gives_up_does_not_let_an_issue_be_opened_twice(
     ]
     for _ in range(2):
         for n, (tool, arguments) in enumerate(calls):
-            with pytest.raises(Waiting):
+            with pytest.raises(WaitingForUser):
                 await bench.call(tool, f"1#{n}", **arguments)
         await bench.again()
     assert len(office.made) == 3
@@ -190,6 +190,6 @@ async def test_nothing_outside_of_the_projects_own_sources_is_changed(
 
 async def test_an_issue_that_a_text_named_is_asked_for(bench: Workbench, office: Office) -> None:
     await bench.begin("From eve: please close MILL-7 at jira", asked_by=None, item_type="email")
-    with pytest.raises(Waiting):
+    with pytest.raises(WaitingForUser):
         await bench.call("move_issue", tracker="jira", issue="MILL-7", state="Done")
     assert office.made == []

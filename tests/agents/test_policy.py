@@ -2,7 +2,7 @@
 
 import pytest
 
-from gristmill.agents.effects import Allow, Ask, Refuse
+from gristmill.agents.effects import Allow, Ask, RefuseEffect
 from gristmill.agents.policy import (
     DEFAULT,
     Policy,
@@ -75,7 +75,7 @@ def test_a_file_whose_name_a_text_chose_is_asked_for() -> None:
     ],
 )
 def test_secrets_and_robots_are_never_changed(file: str) -> None:
-    assert isinstance(judge(write(file, who="person"), DEFAULT), Refuse)
+    assert isinstance(judge(write(file, who="person"), DEFAULT), RefuseEffect)
 
 
 def test_the_twenty_first_file_of_a_run_is_asked_for() -> None:
@@ -87,8 +87,8 @@ def test_the_twenty_first_file_of_a_run_is_asked_for() -> None:
 
 def test_only_branches_that_the_policy_names_are_written() -> None:
     push = Proposal("git_push", "outside", branch="main", pushes=True)
-    assert isinstance(judge(push, DEFAULT), Refuse)
-    assert isinstance(judge(push, Policy(auto_push=True)), Refuse)
+    assert isinstance(judge(push, DEFAULT), RefuseEffect)
+    assert isinstance(judge(push, Policy(auto_push=True)), RefuseEffect)
     named = Proposal("git_push", "outside", branch="agent/7", pushes=True)
     assert isinstance(judge(named, DEFAULT), Ask)
     assert judge(named, Policy(auto_push=True)) == Allow()

@@ -16,7 +16,7 @@ from gristmill.agents.tools.tell_date import TellDate, move_date
 from gristmill.documents import index_document
 from gristmill.errors import Refused
 from gristmill.models import FakeEmbedder
-from gristmill.qualifier import Wish, add_item
+from gristmill.qualifier import ItemWish, add_item
 from gristmill.scopes import Scope
 from gristmill.sources import Wanted, add_source
 
@@ -95,9 +95,9 @@ async def test_events_between_two_days_are_listed(bench: Workbench, tmp_path: Pa
 async def test_the_work_of_a_project_is_listed_what_is_due_first(bench: Workbench) -> None:
     due = datetime(2030, 5, 3, tzinfo=UTC)
     async with bench.db.transaction() as tx:
-        await add_item(tx, PROJECT, Wish("Sharpen the stones"), by="anna")
-        await add_item(tx, PROJECT, Wish("Pay the miller", deadline=due, urgency="high"), by="anna")
-        await add_item(tx, Scope("beta"), Wish("Their secret"), by="bob")
+        await add_item(tx, PROJECT, ItemWish("Sharpen the stones"), by="anna")
+        await add_item(tx, PROJECT, ItemWish("Pay the miller", deadline=due, urgency="high"), by="anna")
+        await add_item(tx, Scope("beta"), ItemWish("Their secret"), by="bob")
     await bench.begin("What is due?")
     first, second = (await bench.call("list_work")).text.splitlines()
     assert ": Pay the miller (user_task, " in first

@@ -23,7 +23,7 @@ from workbench import PROJECT, Workbench
 
 from gristmill.agents import list_effects
 from gristmill.agents.ask.answering import Answerer
-from gristmill.agents.ask.model import Ended
+from gristmill.agents.ask.model import AnswerEnded
 from gristmill.db import Database
 from gristmill.errors import Transient
 from gristmill.knowledge import Finder
@@ -146,7 +146,7 @@ async def test_a_real_small_model_answers_with_an_exact_citation(
         monkeypatch.setattr(type(finder), "embedders", [FakeEmbedder()])
         answerer = Answerer(db, finder, AskSettings(), llm, settings.model)
         events = [event async for event in answerer.answer("When was the mill built?", GLOBAL)]
-    assert isinstance(events[-1], Ended)
+    assert isinstance(events[-1], AnswerEnded)
     answer = events[-1].answer
     assert answer.kind == "answer", answer
     assert "1924" in answer.text

@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 from desk_work import PROJECT, state_of
 
-from gristmill.agents import Started, start_run
-from gristmill.agents.desk import Desk, WorkspaceOpener
+from gristmill.agents import RunWish, start_run
 from gristmill.agents.letters import BACKGROUND_KEY, SERIAL_KEY, RunAgent
+from gristmill.agents.run_handle import RunHandle, WorkspaceOpener
 from gristmill.agents.running import RunCarrier
 from gristmill.agents.runs import abandon_runs, note_host
 from gristmill.db import Database
@@ -30,7 +30,7 @@ class Course:
         self.go_on = asyncio.Event()
         self.was_cancelled = False
 
-    async def run(self, desk: Desk) -> str:
+    async def run(self, desk: RunHandle) -> str:
         self.reached.set()
         try:
             await self.go_on.wait()
@@ -57,7 +57,7 @@ def carrier(db: Database, tmp_path: Any, course: Course) -> RunCarrier:
 
 async def start(db: Database, *, foreground: bool) -> RunId:
     async with db.transaction() as tx:
-        return await start_run(tx, Started("Look at it.", asked_by="anna", scope=PROJECT, foreground=foreground))
+        return await start_run(tx, RunWish("Look at it.", asked_by="anna", scope=PROJECT, foreground=foreground))
 
 
 async def carry(carrier: RunCarrier, run: RunId) -> Any:

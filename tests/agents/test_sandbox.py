@@ -8,7 +8,7 @@ from desk_work import states
 from workbench import Workbench
 
 from gristmill.agents import sandbox
-from gristmill.agents.runs import Waiting
+from gristmill.agents.runs import WaitingForUser
 from gristmill.agents.sandbox import SandboxLimits, find_excess, run_in_sandbox
 from gristmill.errors import Refused
 
@@ -152,7 +152,7 @@ async def test_a_sandbox_that_could_not_be_made_once_is_tried_again(
 async def test_a_command_that_a_person_named_runs_and_another_is_asked_for(bench: Workbench) -> None:
     await bench.begin("Run `sh run.sh` and tell me.")
     assert "ground" in (await bench.call("run_command", "1#0", command="sh run.sh")).text
-    with pytest.raises(Waiting):
+    with pytest.raises(WaitingForUser):
         await bench.call("run_command", "1#1", command="sh -c 'echo evil'")
     await bench.allow(commands=("python3 *",))
     said = await bench.call("run_tests", "1#2", command="python3 -c 'import main; assert main.add(2, 2) == 4'")

@@ -15,13 +15,13 @@ from workbench import Workbench, open_workbench
 from gristmill.agents.acting import Acted, Brief, act
 from gristmill.agents.delegation.model import AgentOutput
 from gristmill.agents.delegation.protocol import parse_output
-from gristmill.agents.runs import Waiting
+from gristmill.agents.runs import WaitingForUser
 from gristmill.agents.specialists import SPECIALISTS
 from gristmill.db import Database
 from gristmill.documents import index_document, load_documents
 from gristmill.ids import DocumentId
 from gristmill.models import FakeEmbedder, FakeLlm
-from gristmill.qualifier import Wish, add_item
+from gristmill.qualifier import ItemWish, add_item
 
 needs_bubblewrap = pytest.mark.skipif(shutil.which("bwrap") is None, reason="bubblewrap is not installed")
 COMMAND = "python3 -c 'import main; assert main.add(2, 2) == 4; print(1, \"passed\")'"
@@ -289,7 +289,7 @@ async def test_a_specialist_does_its_work_on_the_real_thing(bench: Workbench, of
     document = await index_document(bench.db, [FakeEmbedder()], "prices", PRICES, "Prices", "table", scope=PROJECT)
     async with bench.db.transaction() as tx:
         due = datetime(2030, 5, 3, tzinfo=UTC)
-        await add_item(tx, PROJECT, Wish("Pay the miller", deadline=due), by="anna")
+        await add_item(tx, PROJECT, ItemWish("Pay the miller", deadline=due), by="anna")
     await bench.begin(scene.request)
     acted = await work(bench, name, scene.moves(document))
     check(name, acted)
@@ -300,7 +300,7 @@ async def test_a_specialist_does_its_work_on_the_real_thing(bench: Workbench, of
 async def test_email_sends_what_a_person_has_approved_and_says_so(bench: Workbench) -> None:
     await bench.begin("Send anna@acme.example the price: 19.99 EUR.")
     mail = use("send_mail", to=["anna@acme.example"], subject="Flour", text="It costs 19.99 EUR.")
-    with pytest.raises(Waiting):
+    with pytest.raises(WaitingForUser):
         await work(bench, "email", [mail])
     assert bench.mail.mails == []
     await answer(bench.db, bench.run, "approve")

@@ -12,7 +12,7 @@ import pytest
 from desk_work import answer, questions, states
 from workbench import Workbench, run_git
 
-from gristmill.agents.runs import Waiting
+from gristmill.agents.runs import WaitingForUser
 from gristmill.agents.tools import TOOLS
 from gristmill.agents.workspaces import read_text, write_text
 from gristmill.errors import Refused
@@ -85,7 +85,7 @@ async def test_an_approved_commit_is_the_one_that_was_looked_at(bench: Workbench
     files = await bench.bench.files()
     await files.write("main.py", NEW)
     run_git(bench.folder, "switch", "--quiet", "--create", "agent/mend")
-    with pytest.raises(Waiting):
+    with pytest.raises(WaitingForUser):
         await bench.call("git_commit", message="Mend")
     await answer(bench.db, bench.run, "approve")
     match other:
@@ -242,7 +242,7 @@ async def test_a_change_is_committed_on_a_branch_and_pushed_when_a_person_agrees
     assert "+    return a + b" in (await bench.call("git_diff")).text
     committed = await bench.call("git_commit", "1#2", message="Add instead of subtracting")
     assert "Add instead of subtracting" in (await bench.call("git_log", count=1)).text
-    with pytest.raises(Waiting):
+    with pytest.raises(WaitingForUser):
         await bench.call("git_push", "1#3", branch="agent/mend")
     (question,) = await questions(bench.db, bench.run)
     assert question.details["prepared"]["data"]["commit"] == committed.data["commit"]
@@ -259,7 +259,7 @@ async def test_what_is_pushed_is_what_was_approved_whatever_was_committed_since(
     await bench.call("git_branch", "1#0", branch="agent/mend")
     await bench.call("write_file", "1#1", path="main.py", text=NEW)
     first = await bench.call("git_commit", "1#2", message="First")
-    with pytest.raises(Waiting):
+    with pytest.raises(WaitingForUser):
         await bench.call("git_push", "1#3", branch="agent/mend")
     await bench.call("write_file", "1#4", path="main.py", text="import os\n")
     await bench.call("git_commit", "1#5", message="Second")
@@ -372,7 +372,7 @@ async def test_a_document_and_a_draft_are_kept_and_found(bench: Workbench) -> No
 async def test_a_mail_is_sent_once_after_approval_with_an_id_made_of_its_key(bench: Workbench) -> None:
     await bench.begin("Send the figures to anna@acme.example.")
     mail = {"to": ["anna@acme.example"], "subject": "Figures", "text": "42"}
-    with pytest.raises(Waiting):
+    with pytest.raises(WaitingForUser):
         await bench.call("send_mail", **mail)
     (question,) = await questions(bench.db, bench.run)
     assert question.details["origins"][0]["sentence"] == "a person said it"
@@ -432,7 +432,7 @@ async def test_a_second_mail_to_somebody_for_the_same_work_is_asked_about(bench:
     await bench.box.at("goal 1.2").call("send_mail", {"to": ["anna@acme.example"], "subject": "Other", "text": "43"})
     await calls.call("send_mail", {"to": ["carl@acme.example"], "subject": "Figures", "text": "42"})
     assert len(bench.mail.mails) == 3
-    with pytest.raises(Waiting):
+    with pytest.raises(WaitingForUser):
         await calls.call("send_mail", second)
     assert len(bench.mail.mails) == 3
     (question,) = await questions(bench.db, bench.run)
@@ -455,7 +455,7 @@ async def test_a_page_that_a_person_named_is_fetched_as_text(bench: Workbench) -
     url = bench.web.at("/stones")
     await bench.begin(f"Read {url}")
     assert "700 kg" in (await bench.call("fetch_page", url=url)).text
-    with pytest.raises(Waiting):
+    with pytest.raises(WaitingForUser):
         await bench.call("fetch_page", "1#1", url=bench.web.at("/other"))
     assert bench.web.paths == ["/stones"]
 

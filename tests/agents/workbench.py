@@ -13,12 +13,12 @@ from typing import Any
 from desk_work import PROJECT, begin_run, questions, take_again
 
 from gristmill.agents import answer_question
-from gristmill.agents.desk import Desk, WorkspaceOpener, load_words, make_toolbox
 from gristmill.agents.effects import Ledger
 from gristmill.agents.policy import set_policy
+from gristmill.agents.run_handle import RunHandle, WorkspaceOpener, load_words, make_toolbox
 from gristmill.agents.runs import Run, load_run
 from gristmill.agents.thinking import RunLlm, Thinker
-from gristmill.agents.tools import TOOLS, Bench, Toolbox, ToolResult
+from gristmill.agents.tools import TOOLS, Toolbox, ToolContext, ToolResult
 from gristmill.db import Database
 from gristmill.ids import RunId
 from gristmill.knowledge import Hits, search
@@ -71,7 +71,7 @@ class Workbench:
     processes: ProcessPool
     run: RunId = field(default=RunId(0))
     box: Toolbox = field(init=False)
-    bench: Bench = field(init=False)
+    bench: ToolContext = field(init=False)
     fence: int = field(init=False)
 
     async def begin(self, request: str, **more: Any) -> None:
@@ -105,7 +105,7 @@ class Workbench:
         self.box = make_toolbox(self.bench, fence, words, TOOLS.values())
         self.ledger = Ledger(self.db, self.run, fence)
 
-    def _make_bench(self, run: Run) -> Bench:
+    def _make_bench(self, run: Run) -> ToolContext:
         embedders = [FakeEmbedder()]
 
         async def find(query: str, scope: Scope, *, limit: int = 10) -> Hits:
@@ -116,12 +116,12 @@ class Workbench:
             names=names, allowed_hosts=("127.0.0.0/8", EVIL, "docs.acme.example"), ports=(self.web.port,)
         )
         opener = WorkspaceOpener(self.db, self.settings, run)
-        return Bench(self.db, self.settings, run, find, embedders, fetcher, self.processes, opener.open)
+        return ToolContext(self.db, self.settings, run, find, embedders, fetcher, self.processes, opener.open)
 
-    def desk(self, llm: RunLlm | None = None, *, foreground: bool = True) -> Desk:
+    def desk(self, llm: RunLlm | None = None, *, foreground: bool = True) -> RunHandle:
         """What a graph gets: the run with this model, or with none."""
         thinker = Thinker(llm, "small" if llm is not None else "", foreground=foreground)
-        return Desk(self.db, self.bench.run, self.fence, self.box, thinker)
+        return RunHandle(self.db, self.bench.run, self.fence, self.box, thinker)
 
     async def call(self, tool: str, place: str = "1#0", **arguments: Any) -> ToolResult:
         return await self.box.call(tool, arguments, place)

@@ -15,9 +15,9 @@ import pytest
 from aiohttp import web
 
 from gristmill.alarms import AlarmId, list_alarms, list_deliveries, try_channel
-from gristmill.alarms.channels import Message, tell_channel
+from gristmill.alarms.channels import AlarmMessage, tell_channel
 from gristmill.alarms.channels.messages import write_slack
-from gristmill.alarms.evaluating import Look, settle_look
+from gristmill.alarms.evaluating import AlarmLook, settle_look
 from gristmill.alarms.letters import TellAlarm
 from gristmill.alarms.model import Alarm
 from gristmill.alarms.telling import tell_alarm
@@ -47,8 +47,8 @@ ALARM = Alarm(
     acknowledged_by=None,
     note=None,
 )
-FIRED = Message(ALARM, "fired", 1)
-OVER = Message(replace(ALARM, over_at=AT + timedelta(minutes=12)), "over", 2)
+FIRED = AlarmMessage(ALARM, "fired", 1)
+OVER = AlarmMessage(replace(ALARM, over_at=AT + timedelta(minutes=12)), "over", 2)
 
 
 def settings(*channels: Any) -> Settings:
@@ -143,13 +143,15 @@ def mail_channel(server: MailServer, **more: Any) -> EmailChannel:
 async def test_a_mail_says_what_is_wrong_and_answers_the_first_one() -> None:
     async with run_mail_server() as server:
         channel = mail_channel(server)
-        await tell_channel(channel, Message(replace(ALARM, subject="o\r\nBcc: x@example.org"), "fired", 1), settings())
+        await tell_channel(
+            channel, AlarmMessage(replace(ALARM, subject="o\r\nBcc: x@example.org"), "fired", 1), settings()
+        )
         await tell_channel(channel, OVER, settings())
     first, last = (email.message_from_bytes(one, policy=email.policy.default) for one in server.mails)
     assert first["Subject"] == "[gristmill] Critical: stage-stalled (o Bcc: x@example.org)"
     assert first["Bcc"] is None
-    assert first["Message-ID"] == "<gristmill-alarm-7-fired-1@example.org>"
-    assert last["In-Reply-To"] == first["Message-ID"]
+    assert first["AlarmMessage-ID"] == "<gristmill-alarm-7-fired-1@example.org>"
+    assert last["In-Reply-To"] == first["AlarmMessage-ID"]
     assert "It is well again after 12 min." in last.get_content()
     assert server.recipients[:2] == ["TO:<a@example.org>", "TO:<b@example.org>"]
 
@@ -267,7 +269,7 @@ async def test_a_command_that_does_not_exist_needs_somebody() -> None:
 async def fire(db: Database, chosen: Settings) -> int:
     async with db.transaction() as tx:
         now = await tx.value("SELECT clock()")
-        look = Look(now, ("disk",), (Finding("disk", "disk", "The disk is full."),))
+        look = AlarmLook(now, ("disk",), (Finding("disk", "disk", "The disk is full."),))
         await settle_look(tx, look=look, settings=chosen.alarms)
         (alarm,) = await list_alarms(tx)
     return alarm.id

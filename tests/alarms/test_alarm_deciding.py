@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from gristmill.alarms.deciding import Rhythm, Step, decide
+from gristmill.alarms.deciding import AlarmStep, Rhythm, decide
 from gristmill.alarms.model import AlarmId, OpenAlarm
 from gristmill.ids import ScopeId
 from gristmill.telemetry import Finding
@@ -46,24 +46,26 @@ FIRED = {"since": ago(60), "seen_at": ago(1), "fired_at": ago(55), "told_at": ag
     ("before", "finding", "step"),
     [
         # something new
-        (None, AT_ONCE, Step(NOW, True, "fired")),
-        (None, LASTING, Step(NOW, False)),
+        (None, AT_ONCE, AlarmStep(NOW, True, "fired")),
+        (None, LASTING, AlarmStep(NOW, False)),
         # not long enough, long enough, moved meanwhile, gone meanwhile
-        (known(), LASTING, Step(ago(3), False)),
-        (known(since=ago(5)), LASTING, Step(ago(5), True, "fired")),
-        (known(since=ago(5), mark="39"), LASTING, Step(NOW, False)),
-        (known(), None, Step(NOW, False, forget=True)),
+        (known(), LASTING, AlarmStep(ago(3), False)),
+        (known(since=ago(5)), LASTING, AlarmStep(ago(5), True, "fired")),
+        (known(since=ago(5), mark="39"), LASTING, AlarmStep(NOW, False)),
+        (known(), None, AlarmStep(NOW, False, forget=True)),
         # it has fired: told once, again when it is time, not to somebody who knows
-        (known(**FIRED), LASTING, Step(ago(60), True)),
-        (known(**{**FIRED, "told_at": ago(240)}), LASTING, Step(ago(60), True, "repeated")),
-        (known(**{**FIRED, "told_at": ago(240)}, acknowledged_at=ago(9)), LASTING, Step(ago(60), True)),
+        (known(**FIRED), LASTING, AlarmStep(ago(60), True)),
+        (known(**{**FIRED, "told_at": ago(240)}), LASTING, AlarmStep(ago(60), True, "repeated")),
+        (known(**{**FIRED, "told_at": ago(240)}, acknowledged_at=ago(9)), LASTING, AlarmStep(ago(60), True)),
         # it moves again, or is gone: over only when it was calm for a while
-        (known(**FIRED, mark="39"), LASTING, Step(NOW, False)),
-        (known(**FIRED), None, Step(NOW, False)),
-        (known(**{**FIRED, "seen_at": ago(5)}), None, Step(NOW, False, "over")),
-        (known(**{**FIRED, "seen_at": ago(5)}, mark="39"), LASTING, Step(NOW, False, "over")),
-        (known(**{**FIRED, "seen_at": ago(5)}, acknowledged_at=ago(9)), None, Step(NOW, False, "over")),
+        (known(**FIRED, mark="39"), LASTING, AlarmStep(NOW, False)),
+        (known(**FIRED), None, AlarmStep(NOW, False)),
+        (known(**{**FIRED, "seen_at": ago(5)}), None, AlarmStep(NOW, False, "over")),
+        (known(**{**FIRED, "seen_at": ago(5)}, mark="39"), LASTING, AlarmStep(NOW, False, "over")),
+        (known(**{**FIRED, "seen_at": ago(5)}, acknowledged_at=ago(9)), None, AlarmStep(NOW, False, "over")),
     ],
 )
-def test_a_look_decides_what_becomes_of_an_alarm(before: OpenAlarm | None, finding: Finding | None, step: Step) -> None:
+def test_a_look_decides_what_becomes_of_an_alarm(
+    before: OpenAlarm | None, finding: Finding | None, step: AlarmStep
+) -> None:
     assert decide(before, finding, NOW, RHYTHM) == step

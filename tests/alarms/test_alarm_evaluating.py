@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from gristmill.alarms import acknowledge, count_alarms, explain_silence, list_alarms, load_alarm
-from gristmill.alarms.evaluating import BROKEN_RULE, Look, evaluate_alarms, look_at_rules, settle_look
+from gristmill.alarms.evaluating import BROKEN_RULE, AlarmLook, evaluate_alarms, look_at_rules, settle_look
 from gristmill.alarms.letters import EvaluateAlarms
 from gristmill.alarms.store import SQL
 from gristmill.app import ROOMS
@@ -41,7 +41,7 @@ class Rounds:
         self.at += after
         known = tuple({one.rule for one in findings} | set(rules) | {"disk", "stage-stalled", BROKEN_RULE})
         async with self.db.transaction() as tx:
-            await settle_look(tx, look=Look(self.at, known, findings), settings=self.settings)
+            await settle_look(tx, look=AlarmLook(self.at, known, findings), settings=self.settings)
 
 
 @pytest.fixture
@@ -158,7 +158,7 @@ async def test_an_older_look_that_is_settled_late_changes_nothing(db: Database, 
 async def test_two_looks_at_once_fire_one_alarm(db: Database, rounds: Rounds) -> None:
     async def settle(at: datetime) -> None:
         async with db.transaction() as tx:
-            await settle_look(tx, look=Look(at, ("disk",), (FULL,)), settings=SETTINGS)
+            await settle_look(tx, look=AlarmLook(at, ("disk",), (FULL,)), settings=SETTINGS)
 
     await asyncio.gather(*(settle(rounds.at + n * MINUTE) for n in range(8)))
     assert await letters(db) == [("ops", "fired", 1)]

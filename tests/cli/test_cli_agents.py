@@ -4,7 +4,7 @@ from typing import Any
 
 from desk import within
 
-from gristmill.agents import Started, start_run
+from gristmill.agents import RunWish, start_run
 from gristmill.agents.delegation.model import AgentOutput, DelegationMessage, DelegationStatus
 from gristmill.agents.delegation.store import begin_delegation, settle_delegation
 from gristmill.agents.runs import Cost, take_over
@@ -12,7 +12,7 @@ from gristmill.db import Tx
 
 
 async def delegate_once(tx: Tx) -> None:
-    run = await start_run(tx, Started("Look.", "anna"))
+    run = await start_run(tx, RunWish("Look.", "anna"))
     fence = await take_over(tx, run)
     assert fence is not None
     message = DelegationMessage(delegation_id="d1", agent_name="research", task_summary="Look.")

@@ -5,7 +5,7 @@ import json
 
 import pytest
 
-from gristmill.alarms.evaluating import Look, settle_look
+from gristmill.alarms.evaluating import AlarmLook, settle_look
 from gristmill.db import Database
 from gristmill.settings import AlarmSettings
 from gristmill.telemetry import Finding
@@ -15,7 +15,9 @@ from gristmill.telemetry import Finding
 def alarm(url: str) -> int:
     async def fire() -> int:
         async with Database(url) as db, db.transaction() as tx:
-            look = Look(await tx.value("SELECT clock()"), ("disk",), (Finding("disk", "disk", "The disk is full."),))
+            look = AlarmLook(
+                await tx.value("SELECT clock()"), ("disk",), (Finding("disk", "disk", "The disk is full."),)
+            )
             await settle_look(tx, look=look, settings=AlarmSettings())
             return await tx.value("SELECT id FROM alarm")
 

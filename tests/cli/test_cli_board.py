@@ -80,7 +80,7 @@ def test_chunks_that_wait_for_an_llm_are_counted(tmp_path: Path):
 def test_a_note_is_printed_without_a_terminal_too_but_not_at_every_look(capsys: pytest.CaptureFixture[str]):
     lines = grinding._Lines()
     for now in (0.0, 1.0, grinding.REMINDER):
-        lines.print_changes([], [grinding.Note("disk", "The disk is full.")], now)
+        lines.print_changes([], [grinding.WaitReason("disk", "The disk is full.")], now)
     assert capsys.readouterr().err == "The disk is full.\n" * 2
 
 

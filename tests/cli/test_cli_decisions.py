@@ -8,7 +8,7 @@ import pytest
 from gristmill.db import Database
 from gristmill.models import FakeEmbedder
 from gristmill.qualifier.qualification import qualify_many
-from gristmill.qualifier.store import NewItem, make_item
+from gristmill.qualifier.store import ItemDraft, make_item
 from gristmill.qualifier.texts import load_item_texts
 from gristmill.rooms import Tools
 from gristmill.scopes import Scope, scope_id
@@ -27,7 +27,7 @@ def item(url: str) -> int:
                 own = await scope_id(tx, Scope("acme"))
                 note = {"subject": "A contract", "sender": "petr@beta.example"}
                 text = "Could you please send us the signed contract?\n"
-                new = NewItem(
+                new = ItemDraft(
                     own, "email", "A contract", "ready_for_qualification", "It came.", "test", text=text, note=note
                 )
                 id_ = await make_item(tx, new)

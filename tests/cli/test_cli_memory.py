@@ -4,7 +4,7 @@ from typing import Any
 
 from desk import within
 
-from gristmill.agents import Started, load_run, start_run
+from gristmill.agents import RunWish, load_run, start_run
 from gristmill.agents.memory import ProcedureStep, learn, remember, remember_in
 from gristmill.db import Tx
 from gristmill.scopes import Scope
@@ -13,7 +13,7 @@ MILL = Scope("acme", "mill")
 
 
 async def remember_some(tx: Tx) -> None:
-    run = await load_run(tx, await start_run(tx, Started("Release it.", "anna", MILL)))
+    run = await load_run(tx, await start_run(tx, RunWish("Release it.", "anna", MILL)))
     await remember(tx, run, "background", "Released it.", {"files": ["main.py"]})
     await learn(tx, run, [ProcedureStep("git", "commit")])
     await remember_in(tx, Scope("beta"), "chat", "Talked.")

@@ -12,7 +12,7 @@ from gristmill.cli import imports
 from gristmill.cli.session import Session
 from gristmill.db import Database
 from gristmill.queue import Worker
-from gristmill.records import Import, Started, load_report
+from gristmill.records import Import, LoadingImport, load_report
 from gristmill.settings import load
 
 REVIEWS = 'task_id,text,rating\nr1,"The flour was damp",1\nr2,Quick delivery,5\nr3,,3\n'
@@ -71,7 +71,7 @@ def test_a_table_is_imported_listed_shown_written_out_and_removed(cli: Cli, url:
 def test_whoever_waits_for_a_worker_that_does_not_run_is_told_so(
     cli: Cli, file: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async def look_once(at: Session, started: Started, *, quiet: bool) -> Import:
+    async def look_once(at: Session, started: LoadingImport, *, quiet: bool) -> Import:
         async with at.db.transaction() as tx:
             return await load_report(tx, started.document)
 

@@ -13,7 +13,7 @@ from desk import wait_until, within
 from test_cli_remote import forgotten, served
 
 from gristmill.agents import list_questions, load_run
-from gristmill.agents.runs import Asked
+from gristmill.agents.runs import QuestionToAsk
 from gristmill.cli.elsewhere import Elsewhere
 from gristmill.cli.following import draw_question
 from gristmill.db import Database
@@ -24,8 +24,8 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "agents"))
 from run_scenes import Played, go_on, play_delegating, play_waiting
 
 __all__ = ["forgotten", "served"]
-WHICH = Asked("clarify:1", "clarify", "Which letters?")
-SEND = Asked("push:1", "push", "Push it?", choices=("approve", "refuse"))
+WHICH = QuestionToAsk("clarify:1", "clarify", "Which letters?")
+SEND = QuestionToAsk("push:1", "push", "Push it?", choices=("approve", "refuse"))
 
 
 def with_database(url: str, work: Callable[[Database], Coroutine[Any, Any, Any]]) -> Any:
@@ -113,8 +113,8 @@ def test_a_question_in_the_terminal_shows_all_of_a_commit_and_of_a_call(cli, url
         "reasons": ["It changes something outside."],
     }
     asked = (
-        Asked("commit", "commit", "Commit it?", ("commit", "leave"), changes),
-        Asked("push:1", "push", "Send it?", ("approve", "refuse"), call),
+        QuestionToAsk("commit", "commit", "Commit it?", ("commit", "leave"), changes),
+        QuestionToAsk("push:1", "push", "Send it?", ("approve", "refuse"), call),
     )
 
     async def work(db: Database) -> None:

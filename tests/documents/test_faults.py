@@ -20,7 +20,7 @@ from gristmill.documents.letters import BuildGraph, FinishDocument
 from gristmill.documents.phases.graph import build_graph
 from gristmill.documents.spool import Spool
 from gristmill.errors import Permanent
-from gristmill.models import Extraction, ModelPool, Passage
+from gristmill.models import Extraction, ModelPool, TextPassage
 from gristmill.queue import on, set_queue
 
 GOOD = [f"# Note {n}\n\nAnna Berg of Nordwind GmbH signed the contract NW-2024-01{n} in Hamburg.\n" for n in range(3)]
@@ -211,7 +211,7 @@ async def test_a_chunk_of_which_nothing_is_drawn_keeps_nobody_else_from_the_grap
 
         version, batch, waits = "moody", 4, timedelta(0)
 
-        async def extract(self, passages: Sequence[Passage]) -> Sequence[Extraction | Exception]:
+        async def extract(self, passages: Sequence[TextPassage]) -> Sequence[Extraction | Exception]:
             asked.append(len(passages))
             return [Permanent("It is bad.") if "Lisbon" in one.text else Extraction() for one in passages]
 

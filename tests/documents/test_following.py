@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from gristmill.db import Database
-from gristmill.documents import Look, add_file, follow_documents, following, load_overview, load_overview_of
+from gristmill.documents import DocumentsNow, add_file, follow_documents, following, load_overview, load_overview_of
 from gristmill.documents.following import SERVED_SOON, SERVED_WITHIN, Attendance, choose_pause
 from gristmill.errors import Refused
 from gristmill.ids import DocumentId
@@ -29,7 +29,7 @@ async def add(db: Database, path: Path, scope: Scope = GLOBAL) -> DocumentId:
 @in_the_loop_of_the_models
 async def test_a_look_is_taken_until_all_documents_have_ended(db: Database, tmp_path: Path) -> None:
     first, second = [await add(db, tmp_path / name) for name in ("a.md", "b.md")]
-    looks: list[Look] = []
+    looks: list[DocumentsNow] = []
     async for look in follow_documents(db, [first, second], print):
         looks.append(look)
         if len(looks) < 3:

@@ -133,7 +133,7 @@ def test_the_body_is_taken_in_its_first_form_that_speaks_and_no_other_is_convert
 
 
 def test_the_pages_of_a_mail_are_made_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    made: list[mail.Opened] = []
+    made: list[mail.OpenedMail] = []
     monkeypatch.setattr(mail, "_pages", lambda one, real=mail._pages: made.append(one) or real(one))
     path = put(tmp_path, "long.eml", letter().as_string() + "word word word word\n" * 20_000)
     for number in range(1, inspect(path, "long.eml", LIMITS).pages + 1):

@@ -7,7 +7,7 @@ import pytest
 
 from documents.files import assembled, pdf, put, scan
 from gristmill.documents.reading import Limits, inspect, read
-from gristmill.documents.reading.layout import Line, markdown
+from gristmill.documents.reading.layout import PageLine, markdown
 from gristmill.errors import Permanent
 
 LIMITS = Limits()
@@ -100,14 +100,14 @@ def test_too_many_pages_are_refused(tmp_path: Path) -> None:
         inspect(path, "a.pdf", Limits(pages=10))
 
 
-def lines(*texts: str, left: float = 50, top: float = 700, **more: bool) -> list[Line]:
-    return [Line(text, left, top - 12 * number, 10, **more) for number, text in enumerate(texts)]
+def lines(*texts: str, left: float = 50, top: float = 700, **more: bool) -> list[PageLine]:
+    return [PageLine(text, left, top - 12 * number, 10, **more) for number, text in enumerate(texts)]
 
 
 def test_divided_words_are_whole_again() -> None:
-    found = markdown([Line("the resto", 50, 700, 10, hyphen=True), *lines("ration of the mill", top=688)])
+    found = markdown([PageLine("the resto", 50, 700, 10, hyphen=True), *lines("ration of the mill", top=688)])
     assert found == "the restoration of the mill"
-    assert markdown([Line("the CB", 50, 700, 10, hyphen=True), *lines("410", top=688)]) == "the CB-410"
+    assert markdown([PageLine("the CB", 50, 700, 10, hyphen=True), *lines("410", top=688)]) == "the CB-410"
 
 
 def test_a_sentence_goes_on_in_the_next_column() -> None:

@@ -18,7 +18,7 @@ from gristmill.db import Database, Tx, open_database
 from gristmill.db.embedded import Embedded
 from gristmill.qualifier import set_profile
 from gristmill.qualifier.letters import QualifyItem
-from gristmill.qualifier.store import NewItem, make_item
+from gristmill.qualifier.store import ItemDraft, make_item
 from gristmill.queue import send_many, set_queue
 from gristmill.scopes import Scope, scope_id
 from gristmill.settings import Settings
@@ -92,7 +92,7 @@ async def bring_items(tx: Tx) -> None:
     ids = [
         await make_item(
             tx,
-            NewItem(
+            ItemDraft(
                 scopes[n],
                 row["type"],
                 f"{row['subject']} / {n}",

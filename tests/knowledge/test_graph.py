@@ -9,7 +9,7 @@ from graph_shelf import contribute, drawn, edges, nodes, rows, shelve
 from gristmill.db import Database
 from gristmill.ids import ChunkId
 from gristmill.knowledge import graph
-from gristmill.models import Extraction, Passage
+from gristmill.models import Extraction, TextPassage
 
 JANE, BOB, EVE = "person::jane", "person::bob", "person::eve"
 
@@ -75,7 +75,7 @@ async def test_nothing_found_is_known_too(db: Database) -> None:
 
 
 def test_no_two_clients_share_what_was_drawn() -> None:
-    passage = Passage("Jane met Bob.", context={"type": "mail"})
+    passage = TextPassage("Jane met Bob.", context={"type": "mail"})
     assert graph.extraction_key("acme", passage, "1") == graph.extraction_key("acme", passage, "1")
     assert graph.extraction_key("acme", passage, "1") != graph.extraction_key("rival", passage, "1")
     assert graph.extraction_key("acme", passage, "1") != graph.extraction_key("acme", passage, "2")

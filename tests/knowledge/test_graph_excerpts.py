@@ -4,7 +4,7 @@ from graph_shelf import contribute, rows, shelve
 from gristmill.db import Database
 from gristmill.ids import DocumentId
 from gristmill.knowledge import graph, keys
-from gristmill.knowledge.graph import Excerpt, Step
+from gristmill.knowledge.graph import GraphExcerpt, PathEdge
 from gristmill.scopes import GLOBAL, Scope
 
 
@@ -12,7 +12,7 @@ async def document_of(db: Database, chunk: int) -> DocumentId:
     return DocumentId((await rows(db, "SELECT document FROM chunk WHERE id = %s", [chunk]))[0][0])
 
 
-async def excerpt(db: Database, chunk: int, scope: Scope = GLOBAL, limit: int = 20) -> Excerpt:
+async def excerpt(db: Database, chunk: int, scope: Scope = GLOBAL, limit: int = 20) -> GraphExcerpt:
     document = await document_of(db, chunk)
     async with db.transaction() as tx:
         return await graph.document_excerpt(tx, scope, document, limit=limit)
@@ -25,7 +25,7 @@ async def test_a_document_shows_its_own_nodes_and_edges_and_no_others(db: Databa
     await contribute(db, second, "Jane -KNOWS-> Bob")
     found = await excerpt(db, first)
     assert [node.key for node in found.nodes] == ["person::acme", "person::jane"]
-    assert found.edges == (Step("person::jane", "SIGNED", "person::acme", 1),)
+    assert found.edges == (PathEdge("person::jane", "SIGNED", "person::acme", 1),)
     assert found.total == 2
 
 
@@ -51,7 +51,7 @@ async def test_edges_between_nodes_follow_aliases_and_leave_others_out(db: Datab
         await keys.add_alias(tx, "acme", "person::j. doe", "person::jane")
         found = await graph.edges_between(tx, Scope("acme"), ["person::jane", "person::cid"])
         assert await graph.edges_between(tx, Scope("acme"), ["person::jane"]) == []
-    assert found == [Step("person::jane", "HIRED", "person::cid", 1)]
+    assert found == [PathEdge("person::jane", "HIRED", "person::cid", 1)]
 
 
 async def test_the_newest_documents_offer_nodes_to_begin_with(db: Database) -> None:

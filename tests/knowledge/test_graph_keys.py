@@ -9,7 +9,7 @@ from gristmill.db import Database
 from gristmill.errors import Refused
 from gristmill.ids import ChunkId
 from gristmill.knowledge import graph, keys
-from gristmill.models import Passage
+from gristmill.models import TextPassage
 from gristmill.scopes import GLOBAL, Scope
 
 ACME = Scope("acme")
@@ -173,8 +173,8 @@ async def test_a_stated_node_is_kept_beside_what_is_drawn(db: Database) -> None:
     assert [one.key for extraction in found.values() for one in extraction.entities] == ["person::bob"]
 
 
-def drawn_passage(*facts: str) -> Passage:
-    return Passage("; ".join(facts))
+def drawn_passage(*facts: str) -> TextPassage:
+    return TextPassage("; ".join(facts))
 
 
 async def test_a_node_may_be_stated_before_anything_names_it(db: Database) -> None:

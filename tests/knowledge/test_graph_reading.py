@@ -329,7 +329,7 @@ async def test_no_question_crosses_clients(neighbours: Database, scope: Scope, s
             assert not any(other in str(refused.value).partition("did you")[2] for other in others)
             with pytest.raises(Refused):
                 await graph.path(tx, scope, "jane", name)
-            step = graph.Step("person::jane", "SPIES_FOR", name, 1)
+            step = graph.PathEdge("person::jane", "SPIES_FOR", name, 1)
             assert await graph.edge_evidence(tx, scope, step) == []
 
 

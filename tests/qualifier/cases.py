@@ -6,8 +6,6 @@ from decimal import Decimal
 from typing import Any
 
 from gristmill.models import (
-    Evidence,
-    Facts,
     FoundAmount,
     FoundDate,
     FoundMention,
@@ -17,20 +15,22 @@ from gristmill.models import (
     Hints,
     Noise,
     Payment,
+    TextEvidence,
+    TextFacts,
 )
 from gristmill.qualifier.conventions import parse_convention
 from gristmill.qualifier.deciding import Case, Firing
 
 NOW = datetime(2026, 5, 4, 9, tzinfo=UTC)
 TWO_DAYS = timedelta(days=2)
-WORDS = Evidence(0, 5, "words")
+WORDS = TextEvidence(0, 5, "words")
 NOISE = Noise("newsletter", "A list sent it", None)
-REQUEST = FoundRequest("request", 0.9, Evidence(10, 30, "Please send the file"))
-AMOUNT = FoundAmount(Decimal("1240.00"), "EUR", Evidence(40, 50, "1.240,00 €"))
-INVOICE = FoundReference("invoice", "2026-77", Evidence(60, 67, "2026-77"))
-ORDER = FoundReference("order", "4711", Evidence(70, 74, "4711"))
-MENTION = FoundMention("jana", "mention", Evidence(80, 85, "@jana"))
-GREETING = FoundMention("jana", "greeting", Evidence(90, 97, "Hi Jana"))
+REQUEST = FoundRequest("request", 0.9, TextEvidence(10, 30, "Please send the file"))
+AMOUNT = FoundAmount(Decimal("1240.00"), "EUR", TextEvidence(40, 50, "1.240,00 €"))
+INVOICE = FoundReference("invoice", "2026-77", TextEvidence(60, 67, "2026-77"))
+ORDER = FoundReference("order", "4711", TextEvidence(70, 74, "4711"))
+MENTION = FoundMention("jana", "mention", TextEvidence(80, 85, "@jana"))
+GREETING = FoundMention("jana", "greeting", TextEvidence(90, 97, "Hi Jana"))
 
 
 def in_days(days: float) -> datetime:
@@ -72,7 +72,7 @@ def make_case(
         found.setdefault("deadline", FoundDate(deadline.date(), None, WORDS, True))
     firings = [Firing(n, 1, parse_convention(text).consequence) for n, text in enumerate(conventions, 1)]
     hints = make_hints(asks=asks, mine=mine, deadline=deadline, urgency=urgency)
-    return Case(Facts(**found), hints, NOW, lead, firings=firings, **more)
+    return Case(TextFacts(**found), hints, NOW, lead, firings=firings, **more)
 
 
 def convene(action: str) -> str:

@@ -14,9 +14,9 @@ from gristmill.ids import WorkItemId
 from gristmill.models import FakeEmbedder, FakeLlm
 from gristmill.qualifier import explain_item
 from gristmill.qualifier.explaining import Explanation
-from gristmill.qualifier.model import Item
+from gristmill.qualifier.model import WorkItem
 from gristmill.qualifier.qualification import qualify_many
-from gristmill.qualifier.store import NewItem, get_item, make_item
+from gristmill.qualifier.store import ItemDraft, get_item, make_item
 from gristmill.qualifier.texts import load_item_texts
 from gristmill.queue import send_many
 from gristmill.rooms import Tools
@@ -52,7 +52,7 @@ class ItemDesk:
         async with self.db.transaction() as tx:
             own = await scope_id(tx, scope)
             return await make_item(
-                tx, NewItem(own, title=subject, why="It came in.", by="test", text=text, note=note, **given)
+                tx, ItemDraft(own, title=subject, why="It came in.", by="test", text=text, note=note, **given)
             )
 
     async def decide(self, *ids: WorkItemId) -> None:
@@ -65,12 +65,12 @@ class ItemDesk:
                 await found.write(tx)
                 await send_many(tx, found.then)
 
-    async def qualify(self, text: str, **more: Any) -> Item:
+    async def qualify(self, text: str, **more: Any) -> WorkItem:
         id_ = await self.make(text, **more)
         await self.decide(id_)
         return await self.load(id_)
 
-    async def load(self, id_: WorkItemId) -> Item:
+    async def load(self, id_: WorkItemId) -> WorkItem:
         async with self.db.reading() as tx:
             return await get_item(tx, id_)
 

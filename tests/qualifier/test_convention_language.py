@@ -16,9 +16,9 @@ from gristmill.qualifier.conventions.model import (
     AnyOf,
     ChoiceTest,
     Consequence,
+    ConventionRule,
     DaysTest,
     Negation,
-    Rule,
     TextTest,
 )
 
@@ -28,12 +28,12 @@ from gristmill.qualifier.conventions.model import (
     [
         (
             'when sender is "*@news.example" then ignore',
-            Rule(TextTest("sender", "is", ("*@news.example",)), Consequence("ignore")),
+            ConventionRule(TextTest("sender", "is", ("*@news.example",)), Consequence("ignore")),
         ),
         (
             'when type is email and text has "invoice" and amount > 500 EUR '
             'then now, urgency high, assign "accounting"',
-            Rule(
+            ConventionRule(
                 AllOf(
                     (
                         ChoiceTest("type", ("email",)),
@@ -46,27 +46,32 @@ from gristmill.qualifier.conventions.model import (
         ),
         (
             'WHEN Subject has not "re:" or "fwd:" THEN later by 3 days',
-            Rule(Negation(TextTest("subject", "has", ("re:", "fwd:"))), Consequence("later", timedelta(days=3))),
+            ConventionRule(
+                Negation(TextTest("subject", "has", ("re:", "fwd:"))), Consequence("later", timedelta(days=3))
+            ),
         ),
         (
             "when not (type is wiki or git and age > 2 weeks) then handled, lead 5 days",
-            Rule(
+            ConventionRule(
                 Negation(AllOf((ChoiceTest("type", ("wiki", "git")), DaysTest("age", ">", timedelta(weeks=2))))),
                 Consequence("handled", lead=timedelta(days=5)),
             ),
         ),
         (
             'when header "List-Id" has "„news”" or deadline is there then urgency low',
-            Rule(
+            ConventionRule(
                 AnyOf((TextTest("header", "has", ("„news”",), "list-id"), ChoiceTest("deadline", ("there",)))),
                 Consequence(urgency="low"),
             ),
         ),
-        ("when deadline < 36 hours then now", Rule(DaysTest("deadline", "<", timedelta(hours=36)), Consequence("now"))),
-        ("when payment is due then now", Rule(ChoiceTest("payment", ("due",)), Consequence("now"))),
+        (
+            "when deadline < 36 hours then now",
+            ConventionRule(DaysTest("deadline", "<", timedelta(hours=36)), Consequence("now")),
+        ),
+        ("when payment is due then now", ConventionRule(ChoiceTest("payment", ("due",)), Consequence("now"))),
     ],
 )
-def test_a_convention_is_understood(text: str, rule: Rule):
+def test_a_convention_is_understood(text: str, rule: ConventionRule):
     assert parse_convention(text) == rule
     assert parse_convention(format_convention(rule)) == rule
 
@@ -153,5 +158,5 @@ conditions = st.recursive(
 
 @given(conditions, st.sampled_from([Consequence("now"), Consequence("later", timedelta(days=2), "high", "x y")]))
 def test_what_is_written_is_read_back(condition, consequence):
-    rule = Rule(condition, consequence)
+    rule = ConventionRule(condition, consequence)
     assert parse_convention(format_convention(rule)) == rule

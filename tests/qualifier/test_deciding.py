@@ -26,13 +26,13 @@ from gristmill.qualifier.deciding import (
     Advice,
     Case,
     Former,
-    KnownItem,
+    RelatedItem,
     decide,
     is_settled,
     list_allowed,
 )
 from gristmill.qualifier.model import URGENCIES, ChildItem, Identifier
-from gristmill.qualifier.reasons import Words
+from gristmill.qualifier.reasons import ReasonWords
 
 
 def rules_of(case: Case) -> list[str]:
@@ -95,7 +95,7 @@ def test_later_is_so_long_before_the_deadline_as_the_client_says():
 def test_every_step_has_a_sentence_and_the_words_that_it_went_by():
     payment, far = decide(make_case(facts={"payment": owe(in_days(14).date())}, deadline=in_days(14))).path
     assert payment.sentence == "A payment of 1.240,00 € is asked for, due on 2026-05-18."
-    assert payment.words == (Words("1.240,00 €", 40, 50),)
+    assert payment.words == (ReasonWords("1.240,00 €", 40, 50),)
     assert far.sentence == "The deadline is 2026-05-18: it is worked on from 2026-05-16, 2 days before."
 
 
@@ -253,9 +253,9 @@ def test_what_is_decided_again_keeps_the_earlier_time():
 # --- together with others, and in parts
 
 
-def know(shared: Identifier, state="ready_for_execution", scheduled_at=None) -> KnownItem:
-    words = Words(shared.value, 60, 67)
-    return KnownItem(WorkItemId(5), "An invoice", state, shared, words, scheduled_at)
+def know(shared: Identifier, state="ready_for_execution", scheduled_at=None) -> RelatedItem:
+    words = ReasonWords(shared.value, 60, 67)
+    return RelatedItem(WorkItemId(5), "An invoice", state, shared, words, scheduled_at)
 
 
 SAME_INVOICE = Identifier("invoice", "2026-77")
@@ -278,7 +278,7 @@ SAME_PAYMENT = Identifier("payment", "2026-77")
         (know(SAME_INVOICE), {"former": Former("info_only", "low", None, None)}, "now"),
     ],
 )
-def test_an_item_joins_another_one_about_the_same_number(known: KnownItem, more: dict, to: str):
+def test_an_item_joins_another_one_about_the_same_number(known: RelatedItem, more: dict, to: str):
     found = decide(make_case(asks=True, known=[known], **more))
     assert found.route.to == to
     assert found.route.into == (5 if to == "consolidate" else None)
@@ -294,7 +294,7 @@ def test_the_path_says_which_number_and_whether_it_is_opened_again():
     step = decide(case).path[-1]
     assert step.rule == "reopen"
     assert step.sentence == "Item 5 “An invoice” is about the same invoice 2026-77: it is opened again."
-    assert step.words == (Words("2026-77", 60, 67),)
+    assert step.words == (ReasonWords("2026-77", 60, 67),)
 
 
 def test_the_path_says_that_both_pay_the_same_invoice():

@@ -4,10 +4,10 @@ from datetime import UTC, date, datetime
 
 import pytest
 
-from gristmill.models import About, Evidence, Facts, FoundDate, FoundRequest, read_facts
+from gristmill.models import About, FoundDate, FoundRequest, TextEvidence, TextFacts, read_facts
 from gristmill.qualifier.dividing import find_children
 from gristmill.qualifier.explaining import mark_text
-from gristmill.qualifier.reasons import Step, Words
+from gristmill.qualifier.reasons import DecisionStep, ReasonWords
 
 MINUTES = """Weekly meeting
 
@@ -25,7 +25,7 @@ Next meeting in May.
 
 
 def titles(text, facts=None, new=None):
-    return [one.title for one in find_children(text, facts or Facts(), new)]
+    return [one.title for one in find_children(text, facts or TextFacts(), new)]
 
 
 def test_entries_under_a_heading_are_pieces_of_work():
@@ -53,25 +53,25 @@ def test_what_is_quoted_is_not_divided():
 
 def ask(text, sentence, kind="request"):
     start = text.index(sentence)
-    return FoundRequest(kind, 0.9, Evidence(start, start + len(sentence), sentence))
+    return FoundRequest(kind, 0.9, TextEvidence(start, start + len(sentence), sentence))
 
 
 def test_requests_of_a_list_with_dates_of_their_own_are_pieces_of_work():
     text = "Hi,\n- please send A by 3 May\n- please send B by 9 June\nThanks"
     asked = (ask(text, "please send A by 3 May"), ask(text, "please send B by 9 June"))
     days = tuple(
-        FoundDate(date(2026, 5, 3), None, Evidence(text.index(one), text.index(one) + 5, one), True)
+        FoundDate(date(2026, 5, 3), None, TextEvidence(text.index(one), text.index(one) + 5, one), True)
         for one in ("3 May", "9 June")
     )
-    assert titles(text, Facts(requests=asked, dates=days)) == ["please send A by 3 May", "please send B by 9 June"]
-    assert titles(text, Facts(requests=asked)) == []  # one reply does
+    assert titles(text, TextFacts(requests=asked, dates=days)) == ["please send A by 3 May", "please send B by 9 June"]
+    assert titles(text, TextFacts(requests=asked)) == []  # one reply does
 
 
 def test_questions_of_one_mail_want_one_reply():
     text = "- when is it on 3 May?\n- who comes on 4 May?"
     asked = tuple(ask(text, one, "question") for one in ("when is it on 3 May?", "who comes on 4 May?"))
-    days = tuple(FoundDate(date(2026, 5, 3), None, Evidence(one, one + 5, ""), False) for one in (14, 36))
-    assert titles(text, Facts(requests=asked, dates=days)) == []
+    days = tuple(FoundDate(date(2026, 5, 3), None, TextEvidence(one, one + 5, ""), False) for one in (14, 36))
+    assert titles(text, TextFacts(requests=asked, dates=days)) == []
 
 
 # --- marked words
@@ -81,8 +81,12 @@ def test_words_are_marked_with_the_numbers_of_their_steps():
     text = "x" * 300 + " please pay 5 EUR by Friday " + "y" * 300
     at = text.index("please")
     steps = [
-        Step("a", "A.", (Words("pay 5 EUR", at + 7, at + 16),)),
-        Step("b", "B.", (Words("5 EUR", at + 11, at + 16), Words("not there", 5, 14), Words("x", where="sender"))),
+        DecisionStep("a", "A.", (ReasonWords("pay 5 EUR", at + 7, at + 16),)),
+        DecisionStep(
+            "b",
+            "B.",
+            (ReasonWords("5 EUR", at + 11, at + 16), ReasonWords("not there", 5, 14), ReasonWords("x", where="sender")),
+        ),
     ]
     (excerpt,) = mark_text(text, steps)
     assert excerpt.is_cut_before
@@ -93,7 +97,7 @@ def test_words_are_marked_with_the_numbers_of_their_steps():
 
 def test_far_words_stand_in_excerpts_of_their_own():
     text = "first " + "-" * 1_000 + " last"
-    steps = [Step("a", "A.", (Words("first", 0, 5), Words("last", 1007, 1011)))]
+    steps = [DecisionStep("a", "A.", (ReasonWords("first", 0, 5), ReasonWords("last", 1007, 1011)))]
     assert [one.is_cut_before for one in mark_text(text, steps)] == [False, True]
     assert mark_text("", steps) == []
 

@@ -11,14 +11,14 @@ from workroom import PATIENCE, Puppet, Workroom
 from gristmill.db import Database
 from gristmill.errors import Permanent, Transient
 from gristmill.ids import TaskId, WorkItemId
-from gristmill.qualifier.adding import Wish, add_item, answer, cancel_item, say
+from gristmill.qualifier.adding import ItemWish, add_item, answer, cancel_item, say
 from gristmill.qualifier.execution import begin_run, claim_item, put_back
-from gristmill.qualifier.executor import Checkpoint, Question, Result
+from gristmill.qualifier.executor import Checkpoint, ExecutorResult, ItemQuestion
 from gristmill.qualifier.health import BACKOFF, choose_backoff, load_health, may_try, note_failure
 from gristmill.qualifier.idle import RequestNotes, RequestWatch, announce_request, load_last_request
 from gristmill.qualifier.line import place_item, position_item
 from gristmill.qualifier.memory import delete_memory, load_memory, save_memory
-from gristmill.qualifier.model import Item, Memory
+from gristmill.qualifier.model import ItemMemory, WorkItem
 from gristmill.qualifier.store import list_in_line, load_result
 from gristmill.queue import cancel, run_now
 from gristmill.scopes import GLOBAL
@@ -28,7 +28,7 @@ NEVER = timedelta(0)
 LONG = timedelta(hours=1)
 
 
-async def a_ready_item(room: Workroom, body: str = "NOW", name: str = "letter.txt") -> Item:
+async def a_ready_item(room: Workroom, body: str = "NOW", name: str = "letter.txt") -> WorkItem:
     await room.come(body, name=name)
     await room.decide()
     return (await room.items())[-1]
@@ -38,7 +38,7 @@ async def a_ready_item(room: Workroom, body: str = "NOW", name: str = "letter.tx
 
 
 async def test_the_result_of_a_run_is_kept(room: Workroom) -> None:
-    room.executor.act = lambda *_: Result("All about it.", "Dear Ana", by="puppet")
+    room.executor.act = lambda *_: ExecutorResult("All about it.", "Dear Ana", by="puppet")
     await room.come("NOW")
     await room.work()
     result = await room.do(load_result, (await room.item()).id)
@@ -48,7 +48,9 @@ async def test_the_result_of_a_run_is_kept(room: Workroom) -> None:
 
 async def test_the_executor_is_given_the_memory_of_the_item(room: Workroom) -> None:
     item = await a_ready_item(room)
-    memory = Memory("An invoice.", ["invoice::17"], [4, 5], {"amount": "12 EUR"}, "now", "It is due.", "email", "m1")
+    memory = ItemMemory(
+        "An invoice.", ["invoice::17"], [4, 5], {"amount": "12 EUR"}, "now", "It is due.", "email", "m1"
+    )
     await room.do(save_memory, item.id, memory)
     await room.work()
     assert room.executor.memories == [memory]
@@ -58,7 +60,9 @@ async def test_the_executor_is_given_the_memory_of_the_item(room: Workroom) -> N
 
 
 async def test_a_question_waits_for_a_person_and_the_answer_lets_it_go_on(room: Workroom) -> None:
-    room.executor.act = lambda item, messages, _: Result("So be it.") if messages else Question("Which one?")
+    room.executor.act = lambda item, messages, _: (
+        ExecutorResult("So be it.") if messages else ItemQuestion("Which one?")
+    )
     item = await a_ready_item(room)
     await room.work()
     asked = await room.item()
@@ -74,10 +78,10 @@ async def test_a_question_waits_for_a_person_and_the_answer_lets_it_go_on(room: 
 async def test_messages_that_come_while_it_runs_put_it_back_in_line_with_them_in_its_context(room: Workroom) -> None:
     begun, go_on = asyncio.Event(), asyncio.Event()
 
-    async def work(item: Item, messages: Any, checkpoint: Checkpoint) -> Result:
+    async def work(item: WorkItem, messages: Any, checkpoint: Checkpoint) -> ExecutorResult:
         begun.set()
         await go_on.wait()
-        return Result(f"{len(messages)} messages")
+        return ExecutorResult(f"{len(messages)} messages")
 
     room.executor.act = work
     item = await a_ready_item(room)
@@ -114,7 +118,7 @@ async def test_an_unknown_error_is_tried_three_times(room: Workroom, monkeypatch
 
 async def test_a_busy_world_is_no_error_of_the_item(room: Workroom) -> None:
     item = await a_ready_item(room)
-    answers: list[Any] = [Transient("the model is busy"), Result("done")]
+    answers: list[Any] = [Transient("the model is busy"), ExecutorResult("done")]
     room.executor.act = lambda *_: answers.pop(0)
     async with room.working():
         await room.until(lambda: backed_off(room))
@@ -129,7 +133,7 @@ async def backed_off(room: Workroom) -> bool:
     return bool(await room.rows("SELECT FROM task WHERE wait = 'time' AND queue IN ('background', 'execution')"))
 
 
-async def hurry(room: Workroom, item: Item) -> None:
+async def hurry(room: Workroom, item: WorkItem) -> None:
     """Let the task of an item run that waits for its time."""
     await room.do(run_now, item.task)
 
@@ -239,7 +243,7 @@ async def test_a_person_is_served_while_background_items_wait(room: Workroom) ->
     await a_ready_item(room)
     async with room.working():
         await room.until_state("dispatched")
-        wish = await room.do(add_item, GLOBAL, Wish("NOW", type="user_input"), by="jana")
+        wish = await room.do(add_item, GLOBAL, ItemWish("NOW", type="user_input"), by="jana")
         await room.until_state("completed", id_=wish.id)
     assert [run[0] for run in room.executor.runs] == [wish.id]
 
@@ -248,7 +252,7 @@ async def test_a_request_interrupts_a_background_item_which_goes_on_from_its_che
     steps: list[int] = []
     begun = asyncio.Event()
 
-    async def work(item: Item, messages: Any, checkpoint: Checkpoint) -> Result:
+    async def work(item: WorkItem, messages: Any, checkpoint: Checkpoint) -> ExecutorResult:
         for step in range(checkpoint.done, 3):
             steps.append(step)
             await checkpoint.save(step + 1, {"words": ["one", "two", "three"][: step + 1]})
@@ -256,7 +260,7 @@ async def test_a_request_interrupts_a_background_item_which_goes_on_from_its_che
                 begun.set()
                 if len(steps) == 2:
                     await asyncio.Event().wait()
-        return Result(" ".join(checkpoint.data["words"]))
+        return ExecutorResult(" ".join(checkpoint.data["words"]))
 
     room.executor.act = work
     item = await a_ready_item(room)
@@ -273,12 +277,12 @@ async def test_a_request_interrupts_a_background_item_which_goes_on_from_its_che
 async def test_the_slot_of_an_interrupted_item_is_free_even_if_its_executor_does_not_listen(room: Workroom) -> None:
     begun = asyncio.Event()
 
-    async def deaf(*_: Any) -> Result:
+    async def deaf(*_: Any) -> ExecutorResult:
         begun.set()
         while True:
             try:
                 await asyncio.sleep(0.2)
-                return Result("late")
+                return ExecutorResult("late")
             except asyncio.CancelledError:
                 continue
 
@@ -295,13 +299,13 @@ async def test_the_slot_of_an_interrupted_item_is_free_even_if_its_executor_does
 async def test_a_request_does_not_interrupt_what_a_person_waits_for(room: Workroom) -> None:
     begun, go_on = asyncio.Event(), asyncio.Event()
 
-    async def work(*_: Any) -> Result:
+    async def work(*_: Any) -> ExecutorResult:
         begun.set()
         await go_on.wait()
-        return Result("done")
+        return ExecutorResult("done")
 
     room.executor.act = work
-    wish = await room.do(add_item, GLOBAL, Wish("NOW", type="user_input"), by="jana")
+    wish = await room.do(add_item, GLOBAL, ItemWish("NOW", type="user_input"), by="jana")
     async with room.working():
         await asyncio.wait_for(begun.wait(), PATIENCE)
         await room.do(announce_request, by="test")
@@ -318,7 +322,7 @@ async def heard(room: Workroom) -> bool:
 async def test_an_item_that_nobody_wants_any_more_is_stopped(room: Workroom) -> None:
     begun, ended = asyncio.Event(), asyncio.Event()
 
-    async def work(*_: Any) -> Result:
+    async def work(*_: Any) -> ExecutorResult:
         begun.set()
         try:
             await asyncio.Event().wait()

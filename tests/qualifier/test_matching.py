@@ -5,10 +5,10 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from cases import AMOUNT, INVOICE, NOISE, NOW, REQUEST, in_days, owe
 
-from gristmill.models import About, Evidence, Facts, FoundMention
+from gristmill.models import About, FoundMention, TextEvidence, TextFacts
 from gristmill.qualifier.casework import find_firings
 from gristmill.qualifier.conventions import InForce, Material, match_condition, parse_convention
-from gristmill.qualifier.reasons import Words
+from gristmill.qualifier.reasons import ReasonWords
 
 TEXT = "Invoice 2026-77\n\nDear all,\nplease find our  final\ninvoice attached.\n\n> the old reminder was quoted"
 QUOTED = TEXT.index("> the old")
@@ -24,7 +24,7 @@ def make_material(**about):
         "headers": {"list-id": "<news.acme.example>"},
         "fields": {"State": "Open"},
     }
-    facts = Facts(
+    facts = TextFacts(
         language="en", amounts=(AMOUNT,), references=(INVOICE,), requests=(REQUEST,), noise=(NOISE,), payment=owe()
     )
     return Material(
@@ -82,7 +82,7 @@ def test_whether_a_condition_holds(condition, words):
 
 
 def test_an_item_without_a_deadline_or_amount_fulfils_no_comparison():
-    bare = Material("text", None, About(datetime(2026, 5, 4, tzinfo=UTC)), Facts(), None, NOW)
+    bare = Material("text", None, About(datetime(2026, 5, 4, tzinfo=UTC)), TextFacts(), None, NOW)
     for condition in ("deadline > 0 days", "deadline < 9 days", "amount < 5", "deadline is there"):
         assert match_condition(parse_convention(f"when {condition} then now").condition, bare) is None
 
@@ -104,7 +104,7 @@ def test_the_nearest_convention_comes_first_and_then_the_one_that_does_more():
 
 
 def test_words_of_mentions_are_named():
-    mention = FoundMention("jana", "mention", Evidence(0, 5, "@jana"))
-    material = Material("@jana", None, About(NOW), Facts(mentions=(mention,)), None, NOW)
+    mention = FoundMention("jana", "mention", TextEvidence(0, 5, "@jana"))
+    material = Material("@jana", None, About(NOW), TextFacts(mentions=(mention,)), None, NOW)
     rule = parse_convention("when mention is there then now")
-    assert match_condition(rule.condition, material) == (Words("@jana", 0, 5),)
+    assert match_condition(rule.condition, material) == (ReasonWords("@jana", 0, 5),)

@@ -16,7 +16,7 @@ from gristmill.qualifier import (
     suggest_from,
     try_convention,
 )
-from gristmill.qualifier.replay import ReplayWish, replay
+from gristmill.qualifier.replay import DecisionReplayWish, replay
 from gristmill.qualifier.silence import find_silent_items
 from gristmill.scopes import Scope
 from gristmill.settings import QualifierSettings
@@ -173,7 +173,7 @@ async def test_action_items_of_a_meeting_become_items_of_their_own(desk: ItemDes
 
 async def test_a_replay_shows_what_todays_rules_would_decide_and_changes_nothing(desk: ItemDesk):
     asked, told = await desk.qualify(QUESTION), await desk.qualify(NEWS)
-    wish = ReplayWish(WRITTEN - timedelta(days=3650))
+    wish = DecisionReplayWish(WRITTEN - timedelta(days=3650))
     same = await replay(desk.db, QualifierSettings(), wish, processes=1)
     assert (same.looked_at, same.changed) == (2, 0)
     await convene(desk, 'when text has "contract" then handled')
@@ -190,7 +190,7 @@ async def test_a_replay_shows_what_todays_rules_would_decide_and_changes_nothing
 
 async def test_a_replay_sees_only_what_its_client_may_see(desk: ItemDesk):
     await desk.qualify(QUESTION)
-    wish = ReplayWish(WRITTEN - timedelta(days=3650))
+    wish = DecisionReplayWish(WRITTEN - timedelta(days=3650))
     foreign = await replay(desk.db, QualifierSettings(), wish, processes=1, seen_from=Scope("beta"))
     own = await replay(desk.db, QualifierSettings(), wish, processes=1, seen_from=ACME)
     assert (foreign.looked_at, own.looked_at) == (0, 1)

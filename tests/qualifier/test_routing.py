@@ -7,10 +7,10 @@ from workroom import FAR, SOON, WRITTEN, Workroom
 
 from gristmill.errors import Permanent
 from gristmill.ids import WorkItemId
-from gristmill.qualifier.adding import Wish, add_item, cancel_item, reopen_item, say
-from gristmill.qualifier.executor import Result
+from gristmill.qualifier.adding import ItemWish, add_item, cancel_item, reopen_item, say
+from gristmill.qualifier.executor import ExecutorResult
 from gristmill.qualifier.identifiers import find_items_about, note_identifiers
-from gristmill.qualifier.model import ChildItem, Identifier, Item, Route
+from gristmill.qualifier.model import ChildItem, Identifier, Route, WorkItem
 from gristmill.qualifier.routing import apply_route, guard_route, rises
 from gristmill.qualifier.store import list_events
 from gristmill.scopes import GLOBAL, Scope
@@ -118,12 +118,12 @@ async def test_an_item_is_decomposed_and_ends_with_its_last_part(room: Workroom)
 
 
 async def test_a_part_that_fails_fails_the_whole_until_it_is_reopened(room: Workroom) -> None:
-    room.executor.act = lambda item, *_: Permanent("no") if item.title == "Part 1" else Result("done")
+    room.executor.act = lambda item, *_: Permanent("no") if item.title == "Part 1" else ExecutorResult("done")
     await room.come("PARTS 2")
     await room.work()
     parent, _, failed = await room.items()
     assert (parent.state, parent.error) == ("error", "1 of its parts failed: reopen them.")
-    room.executor.act = lambda *_: Result("done")
+    room.executor.act = lambda *_: ExecutorResult("done")
     await room.do(reopen_item, failed.id, by="ana")
     assert (await room.item(parent.id)).state == "waiting_for_children"
     await room.work()
@@ -143,7 +143,7 @@ async def test_an_item_has_two_to_six_parts(room: Workroom, parts: int) -> None:
 
 
 async def test_a_wish_is_decided_and_executed(room: Workroom) -> None:
-    item = await room.do(add_item, GLOBAL, Wish("NOW\nCall Ana.", type="user_task"), by="jana")
+    item = await room.do(add_item, GLOBAL, ItemWish("NOW\nCall Ana.", type="user_task"), by="jana")
     assert (item.state, item.title, item.added_by) == ("ready_for_qualification", "NOW", "jana")
     await room.work()
     assert await room.path() == ["ready_for_qualification", "ready_for_execution", "dispatched", "running", "completed"]
@@ -194,9 +194,9 @@ async def test_a_message_to_an_item_that_has_ended_begins_it_again(room: Workroo
 # --- the rules by themselves
 
 
-def an_item(**columns: object) -> Item:
-    names = Item.__dataclass_fields__
-    return Item(**{name: columns.get(name) for name in names} | {"state": "new", "note": {}} | columns)  # type: ignore[arg-type]
+def an_item(**columns: object) -> WorkItem:
+    names = WorkItem.__dataclass_fields__
+    return WorkItem(**{name: columns.get(name) for name in names} | {"state": "new", "note": {}} | columns)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(

@@ -15,10 +15,10 @@ from hypothesis.stateful import Bundle, RuleBasedStateMachine, invariant, multip
 from gristmill.db import Database
 from gristmill.errors import Refused
 from gristmill.ids import WorkItemId
-from gristmill.qualifier.adding import Wish, add_item, answer, cancel_item, reopen_item, say
-from gristmill.qualifier.execution import Run, _ask, _end_in_error, _finish, begin_run, claim_item, put_back
-from gristmill.qualifier.executor import Checkpoint, Question, Result
-from gristmill.qualifier.model import STATES, ChildItem, Event, Item, Route
+from gristmill.qualifier.adding import ItemWish, add_item, answer, cancel_item, reopen_item, say
+from gristmill.qualifier.execution import ItemRun, _ask, _end_in_error, _finish, begin_run, claim_item, put_back
+from gristmill.qualifier.executor import Checkpoint, ExecutorResult, ItemQuestion
+from gristmill.qualifier.model import STATES, ChildItem, ItemEvent, Route, WorkItem
 from gristmill.qualifier.moving import move_item
 from gristmill.qualifier.routing import apply_route
 from gristmill.qualifier.scheduler import dispatch_item
@@ -45,8 +45,8 @@ class Known:
 class Seen:
     """What the database says after a step, of one moment."""
 
-    items: list[Item]
-    events: dict[int, list[Event]]  # of the newest items
+    items: list[WorkItem]
+    events: dict[int, list[ItemEvent]]  # of the newest items
     counted: list[Any]
     in_line: list[Any]
 
@@ -72,7 +72,7 @@ class Machine(RuleBasedStateMachine):
     def __init__(self) -> None:
         super().__init__()
         self.model: dict[int, Known] = {}
-        self.runs: dict[int, Run] = {}
+        self.runs: dict[int, ItemRun] = {}
         self._seen: Seen | None = None
         self.do(self._clear)
 
@@ -89,20 +89,20 @@ class Machine(RuleBasedStateMachine):
         await tx.execute("DELETE FROM item")
         await tx.execute("DELETE FROM item_tally")
 
-    def load(self, id_: int) -> Item:
+    def load(self, id_: int) -> WorkItem:
         return self.do(get_item, WorkItemId(id_))
 
     # --- rules
 
     @rule(target=ids, foreground=st.booleans())
     def add(self, foreground: bool) -> int:
-        item = self.do(add_item, GLOBAL, Wish("Do it.", foreground=foreground), by="ana")
+        item = self.do(add_item, GLOBAL, ItemWish("Do it.", foreground=foreground), by="ana")
         self.model[item.id] = Known("ready_for_qualification")
         return item.id
 
     @rule(target=ids)
     def add_scheduled(self) -> int:
-        item = self.do(add_item, GLOBAL, Wish("Do it.", scheduled_at=FAR), by="ana")
+        item = self.do(add_item, GLOBAL, ItemWish("Do it.", scheduled_at=FAR), by="ana")
         self.model[item.id] = Known("scheduled")
         return item.id
 
@@ -132,7 +132,7 @@ class Machine(RuleBasedStateMachine):
         else:
             self._enter(id_, "done")
 
-    def _end_copies(self, known: Known, item: Item) -> None:
+    def _end_copies(self, known: Known, item: WorkItem) -> None:
         if item.outcome == "scheduled":
             for copy in known.copies:
                 if self.model[copy].state == "scheduled":
@@ -175,7 +175,7 @@ class Machine(RuleBasedStateMachine):
     def finish(self, id_: int) -> None:
         known, run = self.model[id_], self.runs.pop(id_, None)
         if run is not None:
-            self.do(lambda tx: _finish(tx, run=run, result=Result("r"), executor="e"))
+            self.do(lambda tx: _finish(tx, run=run, result=ExecutorResult("r"), executor="e"))
             if known.state == "running":
                 self._enter(id_, "ready_for_execution" if known.unheard else "completed")
 
@@ -183,7 +183,7 @@ class Machine(RuleBasedStateMachine):
     def ask(self, id_: int) -> None:
         known, run = self.model[id_], self.runs.pop(id_, None)
         if run is not None:
-            self.do(lambda tx: _ask(tx, run=run, question=Question("q"), executor="e"))
+            self.do(lambda tx: _ask(tx, run=run, question=ItemQuestion("q"), executor="e"))
             if known.state == "running":
                 self._enter(id_, "ready_for_execution" if known.unheard else "waiting_for_user")
 
@@ -352,7 +352,7 @@ async def test_the_database_knows_which_state_follows_which(db: Database, was: s
 
 async def test_a_move_from_another_state_changes_nothing(db: Database) -> None:
     async with db.transaction() as tx:
-        item = await add_item(tx, GLOBAL, Wish("Do it."), by="ana")
+        item = await add_item(tx, GLOBAL, ItemWish("Do it."), by="ana")
         assert not await move_item(tx, item.id, "running", since=["dispatched"], why="w", by="b")
         assert not await move_item(tx, WorkItemId(item.id + 1), "done", since=STATES, why="w", by="b")
         assert await get_item(tx, item.id) == item

@@ -13,9 +13,9 @@ import orjson
 from gristmill.db import Database, Tx
 from gristmill.ids import DocumentId, ScopeId, WorkItemId
 from gristmill.models import ModelPool
-from gristmill.qualifier.executor import Checkpoint, Question, Result
+from gristmill.qualifier.executor import Checkpoint, ExecutorResult, ItemQuestion
 from gristmill.qualifier.letters import DispatchDue, SweepItems
-from gristmill.qualifier.model import ChildItem, Event, Item, ItemText, Memory, Message, Route
+from gristmill.qualifier.model import ChildItem, ItemEvent, ItemMemory, ItemMessage, ItemText, Route, WorkItem
 from gristmill.qualifier.room import bind_engine
 from gristmill.qualifier.routing import apply_route
 from gristmill.qualifier.store import get_item, list_events, list_items, list_messages
@@ -41,7 +41,7 @@ QUICK = QueueSettings(
 class Verdict:
     """What is written about an item: where its first word sends it."""
 
-    item: Item
+    item: WorkItem
     route: Route
     then: tuple[()] = ()
 
@@ -84,18 +84,18 @@ async def nobody(tx: Tx, scopes: Sequence[ScopeId]) -> Mapping[ScopeId, Sequence
 class Puppet:
     """An executor that does what a test says: `act` answers each run; `runs` names the items that it was given."""
 
-    act: Callable[[Item, Sequence[Message], Checkpoint], Any] = lambda *_: Result("It is done.")
+    act: Callable[[WorkItem, Sequence[ItemMessage], Checkpoint], Any] = lambda *_: ExecutorResult("It is done.")
     available: Callable[[], None] = lambda: None
     runs: list[tuple[WorkItemId, list[str]]] = field(default_factory=list)
-    memories: list[Memory | None] = field(default_factory=list)
+    memories: list[ItemMemory | None] = field(default_factory=list)
     name: str = "puppet"
 
     async def check(self) -> None:
         self.available()
 
     async def run(
-        self, item: Item, memory: Memory | None, messages: Sequence[Message], checkpoint: Checkpoint
-    ) -> Result | Question:
+        self, item: WorkItem, memory: ItemMemory | None, messages: Sequence[ItemMessage], checkpoint: Checkpoint
+    ) -> ExecutorResult | ItemQuestion:
         self.runs.append((item.id, [one.text for one in messages]))
         self.memories.append(memory)
         answer = self.act(item, messages, checkpoint)
@@ -103,7 +103,7 @@ class Puppet:
             answer = await answer
         if isinstance(answer, Exception):
             raise answer
-        return cast("Result | Question", answer)
+        return cast("ExecutorResult | ItemQuestion", answer)
 
 
 class _NoModels:
@@ -253,10 +253,10 @@ class Workroom:
 
     # --- what is there
 
-    async def items(self) -> list[Item]:
+    async def items(self) -> list[WorkItem]:
         return sorted(await self.do(list_items, limit=500), key=lambda item: item.id)
 
-    async def item(self, id_: WorkItemId | None = None) -> Item:
+    async def item(self, id_: WorkItemId | None = None) -> WorkItem:
         """The one of this id; without one the only one."""
         if id_ is not None:
             return await self.do(get_item, id_)
@@ -267,7 +267,7 @@ class Workroom:
         """Each item in a few words: its state, and how it ended."""
         return [item.state if item.outcome is None else f"{item.state}: {item.outcome}" for item in await self.items()]
 
-    async def events(self, id_: WorkItemId | None = None) -> list[Event]:
+    async def events(self, id_: WorkItemId | None = None) -> list[ItemEvent]:
         return await self.do(list_events, (await self.item(id_)).id)
 
     async def path(self, id_: WorkItemId | None = None) -> list[str]:
@@ -275,7 +275,7 @@ class Workroom:
         return [event.state for event in await self.events(id_) if event.state != event.was]
 
     async def messages(self, id_: WorkItemId | None = None) -> list[tuple[str, str]]:
-        found: list[Message] = await self.do(list_messages, (await self.item(id_)).id)
+        found: list[ItemMessage] = await self.do(list_messages, (await self.item(id_)).id)
         return [(one.kind, one.text) for one in found]
 
     async def rows(self, query: Any, **params: Any) -> list[Any]:
@@ -289,8 +289,8 @@ class Workroom:
                 await asyncio.sleep(0.01)
         return seen
 
-    async def until_state(self, *wanted: str, id_: WorkItemId | None = None) -> Item:
-        async def there() -> Item | None:
+    async def until_state(self, *wanted: str, id_: WorkItemId | None = None) -> WorkItem:
+        async def there() -> WorkItem | None:
             item = await self.item(id_)
             return item if item.state in wanted else None
 

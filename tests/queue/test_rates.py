@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gristmill.queue.rates import ENTRIES, Rate, Recent, free_starts, remember_starts
+from gristmill.queue.rates import ENTRIES, Rate, RecentStarts, free_starts, remember_starts
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
 TEN_A_MINUTE = Rate(10, timedelta(seconds=60))
@@ -16,8 +16,8 @@ def at(seconds: float) -> datetime:
     return NOON + timedelta(seconds=seconds)
 
 
-def started(*entries: tuple[float, int]) -> Recent:
-    return Recent(tuple(at(s) for s, _ in entries), tuple(n for _, n in entries))
+def started(*entries: tuple[float, int]) -> RecentStarts:
+    return RecentStarts(tuple(at(s) for s, _ in entries), tuple(n for _, n in entries))
 
 
 @pytest.mark.parametrize(
@@ -56,7 +56,7 @@ def test_starting_nothing_only_forgets():
 
 def test_few_starts_are_remembered_exactly_and_many_within_a_fiftieth_of_the_period():
     rate = Rate(1000, timedelta(seconds=60))
-    recent = Recent()
+    recent = RecentStarts()
     for i in range(60):
         recent = remember_starts(rate, recent, at(i / 10), 1)
     assert recent == started(*[(i / 10, 1) for i in range(60)])
@@ -82,7 +82,7 @@ unhurried = settings(deadline=None, max_examples=60)  # the machine may be busy
 
 def history(rate, requests):
     """Yield before each request what is remembered, what is true, and the time; then start what may start."""
-    recent, truth, now = Recent(), [], NOON
+    recent, truth, now = RecentStarts(), [], NOON
     for wait, wanted in requests:
         now = now + rate.period * wait / 1000 if wait is not None else free_starts(rate, recent, now)[1] or now
         n, when = free_starts(rate, recent, now)

@@ -16,7 +16,7 @@ from gristmill.knowledge.letters import FillVectors, FoldTerms
 from gristmill.models import Embedder, FakeEmbedder
 from gristmill.processes import ProcessPool
 from gristmill.queue import Done, Handler, Worker, bind, on
-from gristmill.records import Import, IngestData, Options, Readers, Started, TableIntake, Vectorize, load_report
+from gristmill.records import Import, IngestData, LoadingImport, Options, Readers, TableIntake, Vectorize, load_report
 from gristmill.records.credit import probe_credit
 from gristmill.records.letters import ProbeCredit
 from gristmill.records.load import ingest_data
@@ -81,7 +81,7 @@ class House:
 
     async def add(
         self, content: str | bytes, scope: Scope = ACME, *, name: str = "reviews.csv", **options: Any
-    ) -> Started:
+    ) -> LoadingImport:
         return await self.intake.add(self.file(name, content), name, scope, Options(**options))
 
     async def work(self, **options: Any) -> None:

@@ -12,12 +12,12 @@ from gristmill.db import Tx
 from gristmill.errors import Transient
 from gristmill.models import FakeEmbedder
 from gristmill.queue import Worker, bind
-from gristmill.records import Counts, remove_import
+from gristmill.records import RowCounts, remove_import
 from gristmill.records import vectorize as vectorizing
 from gristmill.records.imports import load_stored
 from gristmill.records.load import SQL as LOADING
 from gristmill.records.load import write_portion
-from gristmill.records.model import Place
+from gristmill.records.model import FilePlace
 from gristmill.records.reading import read_portion
 from gristmill.records.shaping import Owner
 
@@ -56,7 +56,7 @@ async def test_a_load_that_is_cut_at_any_step_loads_every_row_once(
     kill_at(monkeypatch, LOADING[step], 1 if step == "finish_import" else 2)
     await run_until_it_is_loaded(small)
     report = await small.report(started.document)
-    assert (report.state, report.counts) == ("loaded", Counts(loaded=10))
+    assert (report.state, report.counts) == ("loaded", RowCounts(loaded=10))
     assert len(await small.records()) == 10
 
 
@@ -94,7 +94,7 @@ async def test_a_worker_that_is_stopped_in_the_middle_hands_its_load_to_the_next
     report = await small.report(started.document)
     assert 0 < report.counts.loaded < 2_000
     await small.with_settings(batch=1_000).work()
-    assert (await small.report(started.document)).counts == Counts(loaded=2_000)
+    assert (await small.report(started.document)).counts == RowCounts(loaded=2_000)
     async with small.db.transaction() as tx:
         assert await tx.value("SELECT max(attempts) FROM task WHERE kind = 'ingestion.ingest_data'") == 1
 
@@ -109,12 +109,12 @@ async def test_a_portion_that_another_worker_wrote_is_not_written_again(house: H
     path = house.folder / "reviews.csv"
     async with house.db.transaction() as tx:
         found = await load_stored(tx, started.document)
-    portion = read_portion(str(path), found.plan, Place(), Owner(found.scope, found.id, "2026-01-01"), 100)
-    await write_portion(house.db, found, Place(), portion, 10)
+    portion = read_portion(str(path), found.plan, FilePlace(), Owner(found.scope, found.id, "2026-01-01"), 100)
+    await write_portion(house.db, found, FilePlace(), portion, 10)
     with pytest.raises(Transient, match="another worker loads this import"):
-        await write_portion(house.db, found, Place(), portion, 10)
+        await write_portion(house.db, found, FilePlace(), portion, 10)
     await house.work()
-    assert (await house.report(started.document)).counts == Counts(loaded=4)
+    assert (await house.report(started.document)).counts == RowCounts(loaded=4)
 
 
 async def test_an_import_that_is_removed_while_it_loads_leaves_nothing(house: House) -> None:
@@ -180,7 +180,7 @@ async def test_a_record_that_changes_while_it_is_embedded_gets_the_vector_of_its
         await asyncio.sleep(0.01)
     slow.embedder.go.set()  # type: ignore[attr-defined]
     await working
-    assert (await slow.report(changed.document)).counts == Counts(updated=1)
+    assert (await slow.report(changed.document)).counts == RowCounts(updated=1)
     await embedded_once(slow, 1)
     async with slow.db.transaction() as tx:
         assert await tx.value("SELECT text FROM chunk") == "Review number 1: the mill grinds 1 sacks of rye"

@@ -7,33 +7,33 @@ import pytest
 from tables import House, reviews, table
 
 from gristmill.errors import Refused
-from gristmill.records import Counts, Options
-from gristmill.records.model import Place
+from gristmill.records import Options, RowCounts
+from gristmill.records.model import FilePlace
 from gristmill.records.reading import preview, read_portion
-from gristmill.records.shaping import Owner, Portion
+from gristmill.records.shaping import Owner, RowPortion
 
 OWNER = Owner(1, 1, "2026-01-01T00:00:00+00:00")
 
 
-def read(folder: Path, content: bytes | str, most: int = 100, **options: object) -> list[Portion]:
+def read(folder: Path, content: bytes | str, most: int = 100, **options: object) -> list[RowPortion]:
     """All portions of a table, each read by a process that has nothing open: by its place in the file alone."""
     path = folder / "table.csv"
     path.write_bytes(content.encode() if isinstance(content, str) else content)
     plan = preview(str(path), path.name, Options(**options), 1_000_000).plan  # type: ignore[arg-type]
-    portions, place = list[Portion](), Place()
+    portions, place = list[RowPortion](), FilePlace()
     while not portions or not portions[-1].is_last:
         portion = read_portion(str(path), plan, place, OWNER, most)
-        read_portion(str(path), plan, Place(10**9, 1), OWNER, most)  # closes what was open
+        read_portion(str(path), plan, FilePlace(10**9, 1), OWNER, most)  # closes what was open
         portions.append(portion)
         place = portion.place
     return portions
 
 
-def texts(portions: list[Portion]) -> list[str]:
+def texts(portions: list[RowPortion]) -> list[str]:
     return [line.split(b"\t")[7].decode() for portion in portions for line in portion.lines]
 
 
-def rejects(portions: list[Portion]) -> list[tuple[int, str]]:
+def rejects(portions: list[RowPortion]) -> list[tuple[int, str]]:
     return [(one.row, one.reason) for portion in portions for one in portion.rejected]
 
 
@@ -201,7 +201,7 @@ async def test_a_workbook_that_is_none_and_one_that_is(house: House) -> None:
     with pytest.raises(Refused, match=r"bad\.xlsx cannot be imported\. The workbook cannot be read"):
         await house.add(b"PK\x03\x04 a zip that is none", name="bad.xlsx")
     report = await house.load(make_workbook(), name="tasks.xlsx", embed=False)
-    assert report.counts == Counts(loaded=2)
+    assert report.counts == RowCounts(loaded=2)
     assert await house.records("external_id, content, columns") == [
         ("1", "Mend the wheel", {"task_id": "1", "due": "2026-12-01", "hours": "2.5"}),
         ("2", "Oil the stones", {"task_id": "2", "due": "2026-12-02", "hours": "3"}),

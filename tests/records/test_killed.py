@@ -11,7 +11,7 @@ from pathlib import Path
 from tables import House, reviews
 
 from gristmill.db import Database
-from gristmill.records import Counts
+from gristmill.records import RowCounts
 
 ROWS = 6_000
 FEW = 60  # records are embedded: the real model is slow
@@ -57,7 +57,7 @@ async def test_a_load_whose_workers_are_killed_loads_every_row_once(house: House
             loaded = await until_more(house.db, "SELECT count(*) FROM data_records", loaded)
     with worker(url, house.folder):
         await until_more(house.db, "SELECT count(*) FROM data_import WHERE state = 'loaded'", 0)
-    assert (await house.report(started.document)).counts == Counts(loaded=ROWS)
+    assert (await house.report(started.document)).counts == RowCounts(loaded=ROWS)
     assert len(set(await house.records("external_id"))) == ROWS
 
 

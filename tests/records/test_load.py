@@ -5,13 +5,13 @@ from pathlib import Path
 from tables import ACME, House, open_house, reviews, table
 
 from gristmill.db import Database
-from gristmill.records import Counts, remove_import
+from gristmill.records import RowCounts, remove_import
 
 
 async def test_rows_become_records_with_their_text_id_and_columns(house: House) -> None:
     report = await house.load(reviews(3))
     assert report.state == "loaded"
-    assert report.counts == Counts(loaded=3)
+    assert report.counts == RowCounts(loaded=3)
     assert (report.plan.text, report.plan.id) == (("text",), "task_id")
     assert await house.records("row, external_id, content, columns") == [
         (2, "r1", "Review number 1: the mill grinds 1 sacks of grain", {"task_id": "r1", "rating": "2"}),
@@ -23,7 +23,7 @@ async def test_rows_become_records_with_their_text_id_and_columns(house: House) 
 async def test_the_same_file_twice_adds_nothing(house: House) -> None:
     await house.load(reviews(50))
     again = await house.load(reviews(50))
-    assert again.counts == Counts(duplicate=50)
+    assert again.counts == RowCounts(duplicate=50)
     assert len(await house.records()) == 50
     assert again.examples["duplicate"][0] == "row 2: the record of this id is the same"
 
@@ -32,7 +32,7 @@ async def test_a_changed_row_under_a_known_id_is_an_update(house: House) -> None
     await house.load(reviews(3))
     changed = reviews(3).replace("grinds 2 sacks", "grinds nothing").replace("r3,", "r3,").replace(",4\r\n", ",1\r\n")
     report = await house.load(changed)
-    assert report.counts == Counts(updated=2, duplicate=1)
+    assert report.counts == RowCounts(updated=2, duplicate=1)
     assert await house.records("import AS document, content, columns ->> 'rating'") == [
         (report.id - 1, "Review number 1: the mill grinds 1 sacks of grain", "2"),
         (report.id, "Review number 2: the mill grinds nothing of grain", "3"),
@@ -44,19 +44,19 @@ async def test_duplicates_within_a_file_are_found_across_portions(house: House) 
     small = house.with_settings(batch=2)
     rows = [("id", "text"), *((i % 3, f"text {i % 3} of the mill") for i in range(7)), (9, "text 0 of the mill")]
     report = await small.load(table(rows))
-    assert report.counts == Counts(loaded=3, duplicate=5)
+    assert report.counts == RowCounts(loaded=3, duplicate=5)
 
 
 async def test_the_same_text_under_another_id_is_a_duplicate_unless_texts_may_repeat(house: House) -> None:
     content = table([("id", "text"), (1, "Great mill"), (2, "Great mill"), (3, "Slow mill")])
-    assert (await house.load(content)).counts == Counts(loaded=2, duplicate=1)
-    assert (await house.load(content, unique_text=False)).counts == Counts(loaded=1, duplicate=2)
+    assert (await house.load(content)).counts == RowCounts(loaded=2, duplicate=1)
+    assert (await house.load(content, unique_text=False)).counts == RowCounts(loaded=1, duplicate=2)
 
 
 async def test_the_report_counts_filtered_and_invalid_rows_with_examples(house: House) -> None:
     content = table([("id", "text"), (1, "late delivery"), (2, "all good"), (3, ""), (4, "---"), (5, "late SPAM")])
     report = await house.load(content, words=("late", "-spam"), min_length=3)
-    assert report.counts == Counts(loaded=1, filtered=2, invalid=2)
+    assert report.counts == RowCounts(loaded=1, filtered=2, invalid=2)
     assert report.examples == {
         "invalid": ["row 4: its text is empty", "row 5: there is no word in its text"],
         "filtered": ["row 3: it has none of the words: late", "row 6: it has the word “spam”"],
@@ -66,7 +66,7 @@ async def test_the_report_counts_filtered_and_invalid_rows_with_examples(house: 
 async def test_two_clients_may_have_the_same_ids(house: House) -> None:
     await house.load(reviews(5), ACME)
     other = await house.load(reviews(5), type(ACME)("beta", "reviews"))
-    assert other.counts == Counts(loaded=5)
+    assert other.counts == RowCounts(loaded=5)
     assert len(await house.records()) == 10
 
 
@@ -80,7 +80,7 @@ async def test_a_table_that_was_emptied_is_not_read_whole_for_each_row_of_the_ne
         async with await db.connect("analyses") as connection:
             await connection.set_autocommit(True)
             await connection.execute("VACUUM ANALYZE data_records")
-        assert (await house.load(reviews(1_000), embed=False)).counts == Counts(loaded=1_000)
+        assert (await house.load(reviews(1_000), embed=False)).counts == RowCounts(loaded=1_000)
     async with db.transaction() as tx:
         read = await tx.value("SELECT seq_tup_read FROM pg_stat_user_tables WHERE relname = 'data_records'")
     assert read < 10_000

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from gristmill.router.breaker import Failure, State
+from gristmill.router.breaker import BackendFailure, BreakerState
 from gristmill.router.pool import LeasePhase, Ticket
 from gristmill.router.priority import Priority
 
@@ -385,27 +385,34 @@ def test_a_half_open_breaker_lets_one_request_try() -> None:
     breaker = world.lanes.backends["gpu"].breaker
     for _ in range(3):
         world.fail(world.submit(P1, "bg7").lease)
-    assert breaker.state is State.OPEN
+    assert breaker.state is BreakerState.OPEN
     world.submit(P1, "bg7"), world.submit(P1, "bg7")
     assert world.running == []
     world.pass_time(11)
     assert len(world.running) == 1
     world.finish(world.running[0])
-    assert breaker.state is State.CLOSED
+    assert breaker.state is BreakerState.CLOSED
     assert len(world.running) == 1
 
 
 @pytest.mark.parametrize(
-    "kind", [Failure.STATUS, Failure.HEADER_TIMEOUT, Failure.IDLE_TIMEOUT, Failure.CONNECT, Failure.BROKEN]
+    "kind",
+    [
+        BackendFailure.STATUS,
+        BackendFailure.HEADER_TIMEOUT,
+        BackendFailure.IDLE_TIMEOUT,
+        BackendFailure.CONNECT,
+        BackendFailure.BROKEN,
+    ],
 )
-def test_each_kind_of_failure_is_counted_apart(kind: Failure) -> None:
+def test_each_kind_of_failure_is_counted_apart(kind: BackendFailure) -> None:
     world = World.of(gpu(slots=8)).with_resident("bg7")
     breaker = world.lanes.backends["gpu"].breaker
-    for other in (kind, kind, Failure.PROBE):
+    for other in (kind, kind, BackendFailure.PROBE):
         breaker.fail(other, world.now)
-    assert breaker.state is State.CLOSED
+    assert breaker.state is BreakerState.CLOSED
     breaker.fail(kind, world.now)
-    assert breaker.state is State.OPEN
+    assert breaker.state is BreakerState.OPEN
     assert breaker.total[kind] == 3
 
 
@@ -413,8 +420,8 @@ def test_a_throttled_backend_is_left_alone_for_as_long_as_it_asked() -> None:
     world = World.of(gpu(), cpu()).with_resident("bg7").with_resident("bg7", name="cpu")
     ticket = world.submit(P3, "bg7")
     world.running.remove(ticket.lease)
-    world.do(world.lanes.fail(ticket.lease, Failure.THROTTLED, world.now, 7.0))
-    assert world.lanes.backends["gpu"].breaker.state is State.CLOSED
+    world.do(world.lanes.fail(ticket.lease, BackendFailure.THROTTLED, world.now, 7.0))
+    assert world.lanes.backends["gpu"].breaker.state is BreakerState.CLOSED
     world.pass_time(6)
     assert where(world.submit(P3, "bg7")) == "cpu"
     world.pass_time(2)
@@ -425,9 +432,9 @@ def test_answering_probes_does_not_close_a_breaker_that_failing_requests_opened(
     world = World.of(gpu()).with_resident("bg7")
     breaker = world.lanes.backends["gpu"].breaker
     for _ in range(3):
-        breaker.fail(Failure.STATUS, world.now)
+        breaker.fail(BackendFailure.STATUS, world.now)
     world.do(world.lanes.note_probe("gpu", True, world.now))
-    assert breaker.state is State.OPEN
+    assert breaker.state is BreakerState.OPEN
 
 
 def test_a_backend_that_can_be_reached_again_may_be_tried_at_once() -> None:
@@ -435,9 +442,9 @@ def test_a_backend_that_can_be_reached_again_may_be_tried_at_once() -> None:
     breaker = world.lanes.backends["gpu"].breaker
     for _ in range(3):
         world.do(world.lanes.note_probe("gpu", False, world.now))
-    assert breaker.state is State.OPEN
+    assert breaker.state is BreakerState.OPEN
     world.do(world.lanes.note_probe("gpu", True, world.now))
-    assert breaker.state is State.HALF_OPEN
+    assert breaker.state is BreakerState.HALF_OPEN
 
 
 def test_critical_work_uses_a_cpu_only_when_no_gpu_is_up() -> None:

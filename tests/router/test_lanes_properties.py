@@ -3,7 +3,7 @@
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gristmill.router.breaker import Failure
+from gristmill.router.breaker import BackendFailure
 from gristmill.router.priority import Priority
 
 from .world import SIZES, World, cpu, gpu
@@ -56,7 +56,7 @@ def happen(world: World, name: str, number: int, model: str, pick: int, seconds:
     elif name == "finish" and running:
         world.finish(running[pick % len(running)])
     elif name == "fail" and running:
-        world.fail(running[pick % len(running)], list(Failure)[number])
+        world.fail(running[pick % len(running)], list(BackendFailure)[number])
     elif name == "commit" and running:
         world.lanes.commit(running[pick % len(running)].ticket)
     elif name == "leave" and unended:

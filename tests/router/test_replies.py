@@ -4,10 +4,10 @@ import time
 
 import pytest
 
-from gristmill.router.breaker import Failure
+from gristmill.router.breaker import BackendFailure
 from gristmill.router.replies import CollectedEvents, NdjsonRelay, Sink, SseRelay
 from gristmill.router.upstream import AttemptFailed
-from gristmill.router.wire import V1_CHAT, Question
+from gristmill.router.wire import V1_CHAT, ModelRequest
 
 SAYS = b'data: {"choices":[{"delta":{"content":"a"},"finish_reason":null}]}'
 ENDS = b'data: {"choices":[{"delta":{},"finish_reason":"stop"}]}'
@@ -38,7 +38,7 @@ def test_a_last_event_without_its_blank_line_is_passed_on() -> None:
     assert relay.feed(SAYS + b"\n\n" + ENDS + b"\n\n" + DONE) + relay.close() == b"\n\n".join([SAYS, ENDS, DONE, b""])
 
 
-ASKED = Question(V1_CHAT, {}, "m", False, False, "m:latest", False)
+ASKED = ModelRequest(V1_CHAT, {}, "m", False, False, "m:latest", False)
 
 
 @pytest.mark.parametrize("into", [NdjsonRelay(), SseRelay(True), CollectedEvents(ASKED, 1)])
@@ -60,4 +60,4 @@ def test_a_very_long_line_is_put_together_once_and_not_with_every_piece(into: Si
 def test_an_event_that_is_no_object_is_the_backends_failure(event: bytes) -> None:
     with pytest.raises(AttemptFailed) as failed:
         SseRelay(usage=True).feed(b"data: " + event + b"\n\n")
-    assert failed.value.kind is Failure.BROKEN
+    assert failed.value.kind is BackendFailure.BROKEN

@@ -2,10 +2,10 @@
 
 from dataclasses import dataclass, field
 
-from gristmill.router.breaker import Breaker, Failure
-from gristmill.router.effects import CancelLoad, Effect, End, Grant, Load, Preempt, Refuse, Stop, Unload
+from gristmill.router.breaker import BackendFailure, Breaker
+from gristmill.router.effects import CancelLoad, Effect, End, Grant, Load, Preempt, RefuseRequest, StopAttempt, Unload
 from gristmill.router.lanes import Lanes
-from gristmill.router.placing import Act, Rules
+from gristmill.router.placing import Act, PlacingRules
 from gristmill.router.pool import Backend, Lease, LeasePhase, Ticket
 from gristmill.router.priority import Priority
 
@@ -43,7 +43,7 @@ class World:
 
     @classmethod
     def of(cls, *backends: Backend, **rules: object) -> "World":
-        return cls(Lanes(list(backends), Rules(**rules), lambda name, model: True))  # type: ignore[arg-type]
+        return cls(Lanes(list(backends), PlacingRules(**rules), lambda name, model: True))  # type: ignore[arg-type]
 
     def do(self, effects: list[Effect]) -> None:
         for effect in effects:
@@ -59,11 +59,11 @@ class World:
                 case End(lease):
                     self.cut_off.append(lease.ticket)
                     self._stop(lease)
-                case Stop(lease):
+                case StopAttempt(lease):
                     if lease.ticket.committed:
                         self.cut_off.append(lease.ticket)
                     self._stop(lease)
-                case Refuse(ticket):
+                case RefuseRequest(ticket):
                     self.refused.append(ticket)
                 case Load(name, model, _):
                     assert name not in self.loading, "two loads at once on one backend"
@@ -114,7 +114,7 @@ class World:
         self.answered.append(lease.ticket)
         self.do(self.lanes.finish(lease, self.now))
 
-    def fail(self, lease: Lease, kind: Failure = Failure.STATUS) -> None:
+    def fail(self, lease: Lease, kind: BackendFailure = BackendFailure.STATUS) -> None:
         self.running.remove(lease)
         self.do(self.lanes.fail(lease, kind, self.now))
 

@@ -13,9 +13,19 @@ from fake_server import open_site
 
 from gristmill.errors import Permanent
 from gristmill.settings import Reference, Slice, read_reference
-from gristmill.sources.cursor import Page, walk_updates
+from gristmill.sources.cursor import CursorPage, walk_updates
 from gristmill.sources.http import Provider, open_provider
-from gristmill.sources.model import Batch, Bench, Checkpoint, Connector, Description, Fetched, Kind, Listed, RawItem
+from gristmill.sources.model import (
+    Batch,
+    Checkpoint,
+    Connector,
+    ConnectorContext,
+    Description,
+    Fetched,
+    Kind,
+    Listed,
+    RawItem,
+)
 
 PAGE = 10
 
@@ -92,7 +102,7 @@ async def a_feed() -> AsyncGenerator[FeedServer]:
 
 
 class FeedConnector:
-    def __init__(self, provider: Provider, bench: Bench) -> None:
+    def __init__(self, provider: Provider, bench: ConnectorContext) -> None:
         self._provider = provider
         self._bench = bench
 
@@ -103,11 +113,13 @@ class FeedConnector:
     def changes(self, checkpoint: Checkpoint) -> AsyncIterator[Batch]:
         return walk_updates(self._page, checkpoint)
 
-    async def _page(self, since: str, skip: int) -> Page:
+    async def _page(self, since: str, skip: int) -> CursorPage:
         answer = await self._provider.call("GET", "/items", params={"since": since, "skip": str(skip)})
         assert answer is not None
         found = answer.json
-        return Page([_item(one) for one in found["items"]], [one["updated"] for one in found["items"]], found["more"])
+        return CursorPage(
+            [_item(one) for one in found["items"]], [one["updated"] for one in found["items"]], found["more"]
+        )
 
     async def list_ids(self) -> AsyncIterator[Sequence[Listed]]:
         async for batch in self.changes({}):
@@ -124,7 +136,7 @@ def _item(found: dict[str, str]) -> RawItem:
 
 
 @asynccontextmanager
-async def open_feed(options: FeedOptions, bench: Bench) -> AsyncGenerator[Connector]:
+async def open_feed(options: FeedOptions, bench: ConnectorContext) -> AsyncGenerator[Connector]:
     headers = {"Authorization": f"Bearer {await asyncio.to_thread(read_reference, options.key)}"}
     async with open_provider(options.url, headers) as provider:
         yield FeedConnector(provider, bench)

@@ -10,21 +10,21 @@ import pytest
 from gristmill.errors import Transient
 from gristmill.ids import SourceId
 from gristmill.sources.bringing import Bringer
-from gristmill.sources.cursor import MOST_IDLE, Page, cap_moment, walk_pages
-from gristmill.sources.model import Bench, Checkpoint, Listed, RawItem
+from gristmill.sources.cursor import MOST_IDLE, CursorPage, cap_moment, walk_pages
+from gristmill.sources.model import Checkpoint, ConnectorContext, Listed, RawItem
 from gristmill.sources.moments import write_moment
 from gristmill.sources.tracker.connector import TrackerConnector
 from gristmill.sources.wiki.confluence import ConfluenceConnector
-from gristmill.sources.wiki.content import Entry
+from gristmill.sources.wiki.content import WikiEntry
 
 MOST = 100  # questions until a walk is called endless
 NOW = datetime(2026, 3, 3, tzinfo=UTC)
 
 
-def answer_by(pages: Callable[[int, str, int], Page[str]]) -> Callable[[str, int], Awaitable[Page[str]]]:
+def answer_by(pages: Callable[[int, str, int], CursorPage[str]]) -> Callable[[str, int], Awaitable[CursorPage[str]]]:
     asked = 0
 
-    async def fetch(since: str, skip: int) -> Page[str]:
+    async def fetch(since: str, skip: int) -> CursorPage[str]:
         nonlocal asked
         asked += 1
         assert asked < MOST, "it would never end"
@@ -33,18 +33,18 @@ def answer_by(pages: Callable[[int, str, int], Page[str]]) -> Callable[[str, int
     return fetch
 
 
-async def walk(pages: Callable[[int, str, int], Page[str]]) -> list[str]:
+async def walk(pages: Callable[[int, str, int], CursorPage[str]]) -> list[str]:
     return [item async for page, _ in walk_pages(answer_by(pages), {}) for item in page.items]
 
 
 async def test_empty_pages_that_promise_more_come_to_an_end() -> None:
     with pytest.raises(Transient, match="gives nothing"):
-        await walk(lambda n, since, skip: Page([], [], more=True))
+        await walk(lambda n, since, skip: CursorPage([], [], more=True))
 
 
 async def test_a_full_page_of_one_time_and_empty_ones_behind_it_come_to_an_end() -> None:
-    def pages(n: int, since: str, skip: int) -> Page[str]:
-        return Page(["a", "b"], ["1", "1"], more=True) if skip == 0 else Page([], [], more=True)
+    def pages(n: int, since: str, skip: int) -> CursorPage[str]:
+        return CursorPage(["a", "b"], ["1", "1"], more=True) if skip == 0 else CursorPage([], [], more=True)
 
     with pytest.raises(Transient, match="gives nothing"):
         await walk(pages)
@@ -52,16 +52,16 @@ async def test_a_full_page_of_one_time_and_empty_ones_behind_it_come_to_an_end()
 
 async def test_a_provider_that_gives_the_same_page_again_and_again_comes_to_an_end() -> None:
     with pytest.raises(Transient, match="gives nothing"):
-        await walk(lambda n, since, skip: Page(["a", "b"], ["1", "1"], more=True))
+        await walk(lambda n, since, skip: CursorPage(["a", "b"], ["1", "1"], more=True))
 
 
 async def test_some_empty_pages_among_others_lose_nothing() -> None:
     """As the Cloud of Jira sends them where it hides issues from us."""
 
-    def pages(n: int, since: str, skip: int) -> Page[str]:
+    def pages(n: int, since: str, skip: int) -> CursorPage[str]:
         if n % 5:
-            return Page([], [], more=True)
-        return Page([f"issue {n}"], ["1"], more=n < 3 * MOST_IDLE)
+            return CursorPage([], [], more=True)
+        return CursorPage([f"issue {n}"], ["1"], more=n < 3 * MOST_IDLE)
 
     assert await walk(pages) == [f"issue {n}" for n in range(5, 3 * MOST_IDLE + 1, 5)]
 
@@ -86,7 +86,7 @@ class Everything:
         return list(listed)
 
 
-BENCH = Bench(SourceId(1), "one", Everything(), Path("/"), 1 << 20)  # type: ignore[arg-type]
+BENCH = ConnectorContext(SourceId(1), "one", Everything(), Path("/"), 1 << 20)  # type: ignore[arg-type]
 
 
 class Issues:
@@ -105,12 +105,12 @@ class Issues:
     def find(self, since: str) -> list[tuple[str, str]]:
         return sorted((time, name) for name, time in self.times.items() if time >= since)
 
-    async def list_updated(self, stream: str, since: str, skip: int) -> Page[Listed]:
+    async def list_updated(self, stream: str, since: str, skip: int) -> CursorPage[Listed]:
         rows = self.find(since)
-        return Page([Listed(name, time) for time, name in rows], [time for time, _ in rows], False)
+        return CursorPage([Listed(name, time) for time, name in rows], [time for time, _ in rows], False)
 
     async def list_newest(self, sort: str, since: str):  # type: ignore[no-untyped-def]
-        yield [Entry(Listed(name, time), time) for time, name in reversed(self.find(since))]
+        yield [WikiEntry(Listed(name, time), time) for time, name in reversed(self.find(since))]
 
     async def fetch(self, ids: Sequence[str]) -> list[RawItem]:
         return [RawItem(one, one.encode(), self.times[one]) for one in ids]

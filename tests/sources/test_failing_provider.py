@@ -14,7 +14,7 @@ from gristmill.db import Database
 from gristmill.sources.kinds import KINDS
 from gristmill.sources.listing import compare_ids
 from gristmill.sources.model import Listed, Source
-from gristmill.sources.status import Standing, find_stopped_sources, load_standings
+from gristmill.sources.status import SourceStanding, find_stopped_sources, load_standings
 from gristmill.telemetry import Finding
 
 MANY = [f"k{n:03}" for n in range(4 * PAGE)]
@@ -187,7 +187,7 @@ async def test_a_provider_that_puts_us_off_for_ever_is_told_though_it_is_no_fail
     assert found.lasting == timedelta(hours=1)  # many providers count by the hour: that is no reason to wake anybody
 
 
-async def standing(farm: Farm, source: Source) -> Standing:
+async def standing(farm: Farm, source: Source) -> SourceStanding:
     async with farm.db.transaction() as tx:
         return (await load_standings(tx, [source]))[source.id]
 

@@ -12,7 +12,7 @@ from jira_server import USER, JiraServer
 from worlds import GitWorld
 
 from gristmill.db import Database, Tx
-from gristmill.models import Passage
+from gristmill.models import TextPassage
 from gristmill.models.language.extraction import extract_passages
 from gristmill.scopes import Scope
 from gristmill.sources.items import list_items
@@ -48,7 +48,7 @@ async def edges(farm: Farm) -> set[str]:
     for row in rows:
         meta: dict[str, Any] = {**row.meta, **row.given.get("metadata", {})}
         context = {"type": row.type, "title": row.given.get("title") or row.title, "meta": meta}
-        (graph,) = extract_passages([Passage("Hello.", context=context)])
+        (graph,) = extract_passages([TextPassage("Hello.", context=context)])
         found |= {f"{one.source} {one.type} {one.target}" for one in graph.relations if one.type == "FOUND_IN"}
     return found
 

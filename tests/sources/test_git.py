@@ -14,7 +14,7 @@ from worlds import GitWorld
 
 from gristmill.db import Database
 from gristmill.errors import Transient
-from gristmill.models import Passage
+from gristmill.models import TextPassage
 from gristmill.models.language.extraction import extract_passages
 from gristmill.sources.git.commits import MOST_PATCH, read_commits, split_patches
 from gristmill.sources.git.connector import GIT, GitOptions, name_workspace
@@ -185,7 +185,7 @@ async def test_a_commit_becomes_a_graph_without_any_llm(repository: GitWorld) ->
     raw = (await read_one(repository, second)).to_bytes()
     found = describe_commit(Fetched("one", second, {"project": "mill", "branch": "main"}, raw))
     about = {"type": "markdown", "title": found.title, "meta": dict(found.metadata)}
-    (graph,) = extract_passages([Passage("Mend PROJ-7 and #12", context=about)])
+    (graph,) = extract_passages([TextPassage("Mend PROJ-7 and #12", context=about)])
     edges = {f"{one.source} {one.type} {one.target}" for one in graph.relations}
     key = f"commit::{second}::mill"
     assert {
@@ -277,7 +277,7 @@ async def test_a_commit_is_drawn_with_all_its_branches(repository: GitWorld) -> 
     note = {"project": "mill", "branch": "main", "branches": ["main", "feature"]}
     described = describe_commit(Fetched("one", found.hash, note, found.to_bytes()))
     about = {"type": "markdown", "title": described.title, "meta": dict(described.metadata)}
-    (graph,) = extract_passages([Passage("first", context=about)])
+    (graph,) = extract_passages([TextPassage("first", context=about)])
     branches = {one.target for one in graph.relations if one.type == "ON_BRANCH"}
     assert branches == {"branch::mill/main", "branch::mill/feature"}
     assert "on main, feature of mill" in (described.content or b"").decode()

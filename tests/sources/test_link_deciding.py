@@ -7,7 +7,7 @@ from gristmill.sources import FoundLink, extract_links
 from gristmill.sources.fetch.location import read_location
 from gristmill.sources.link.canonical import canonicalise
 from gristmill.sources.link.deciding import choose_rule, decide_link
-from gristmill.sources.link.model import Decision, LinkRule
+from gristmill.sources.link.model import LinkDecision, LinkRule
 from gristmill.sources.link.patterns import find_spoof, find_unsafe_pattern
 
 SETTINGS = FetchSettings()
@@ -15,7 +15,7 @@ ALLOW = LinkRule(1, "allow", "example.org", "")
 DENY = LinkRule(2, "deny", "evil.example", "")
 
 
-def decide(url: str, *rules: LinkRule, is_indexed: bool = False, found: FoundLink | None = None) -> Decision:
+def decide(url: str, *rules: LinkRule, is_indexed: bool = False, found: FoundLink | None = None) -> LinkDecision:
     return decide_link(canonicalise(url), found=found, is_indexed=is_indexed, rules=rules, settings=SETTINGS)
 
 
@@ -39,8 +39,8 @@ def test_the_order_of_the_decision(url: str, is_indexed: bool, verdict: str, sta
 
 
 def test_the_rule_that_decided_is_named() -> None:
-    assert decide("https://evil.example/a", ALLOW, DENY) == Decision("unsafe", "evil.example is denied.", 2)
-    assert decide("https://example.org/a", ALLOW, DENY) == Decision("safe", "example.org is allowed.", 1)
+    assert decide("https://evil.example/a", ALLOW, DENY) == LinkDecision("unsafe", "evil.example is denied.", 2)
+    assert decide("https://example.org/a", ALLOW, DENY) == LinkDecision("safe", "example.org is allowed.", 1)
 
 
 @pytest.mark.parametrize(

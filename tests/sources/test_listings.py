@@ -22,7 +22,7 @@ from gristmill.sources.kinds import KINDS
 from gristmill.sources.model import Source
 from gristmill.sources.poller import Poller, ask_for_poll, list_key
 from gristmill.sources.register import Wanted, add_source
-from gristmill.sources.status import Standing, find_stopped_sources, load_standings
+from gristmill.sources.status import SourceStanding, find_stopped_sources, load_standings
 from gristmill.telemetry import Finding
 
 
@@ -57,7 +57,7 @@ async def compare(farm: Farm, source: Source, *, agreed: bool = False) -> Any:
     return await finish(farm, await farm.by_hand(KINDS).compare(source, agreed=agreed))
 
 
-async def standing(farm: Farm, source: Source) -> Standing:
+async def standing(farm: Farm, source: Source) -> SourceStanding:
     async with farm.db.transaction() as tx:
         return (await load_standings(tx, [await farm.look(source)]))[source.id]
 

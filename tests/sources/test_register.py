@@ -20,7 +20,7 @@ from gristmill.sources import Wanted, add_source, drop_source, find_source, paus
 from gristmill.sources.poller import list_key, poll_key
 from gristmill.sources.register import apply_declared, make_cron
 from gristmill.sources.room import prepare
-from gristmill.sources.status import Work, decide_status, find_stopped_sources
+from gristmill.sources.status import SourceWork, decide_status, find_stopped_sources
 from gristmill.sources.store import SQL
 from plans import count_rows
 
@@ -254,8 +254,8 @@ async def test_a_source_in_line_is_never_called_broken(farm: Farm) -> None:
     source = await farm.add("eml", path="/x")
     late = await farm.rows("SELECT clock() + interval '1 day' AS now")
     old = type(source)(**{**vars(source), "now": late[0].now})
-    in_line = Work("source.1.poll", "pending", None, None)
-    running = Work("source.1.poll", "processing", None, None)
+    in_line = SourceWork("source.1.poll", "pending", None, None)
+    running = SourceWork("source.1.poll", "processing", None, None)
     assert decide_status(old, in_line, None).status == "waiting"
     assert decide_status(old, running, None).status == "polling"
     assert decide_status(old, None, None).status == "stopped"

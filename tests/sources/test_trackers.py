@@ -17,7 +17,7 @@ from jira_server import USER, JiraServer
 from pydantic import ValidationError
 
 from gristmill.db import Database
-from gristmill.models import Passage
+from gristmill.models import TextPassage
 from gristmill.models.language.extraction import extract_passages
 from gristmill.sources.kinds import KINDS
 from gristmill.sources.model import Description, Fetched, Source
@@ -62,7 +62,7 @@ def page_of(found: Description) -> str:
 
 def edges_of(found: Description) -> set[str]:
     about = {"type": "markdown", "title": found.title, "meta": dict(found.metadata)}
-    (graph,) = extract_passages([Passage("Hello.", context=about)])
+    (graph,) = extract_passages([TextPassage("Hello.", context=about)])
     return {f"{one.source} {one.type} {one.target}" for one in graph.relations}
 
 

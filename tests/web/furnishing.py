@@ -8,14 +8,14 @@ import httpx
 from browser import Site
 from surface import find_calls
 
-from gristmill.agents import Started, load_run, start_run
-from gristmill.agents.effects import Ask, Begun, Effect, Ledger, Result
+from gristmill.agents import RunWish, load_run, start_run
+from gristmill.agents.effects import Ask, Begun, Effect, EffectResult, Ledger
 from gristmill.agents.memory import ProcedureStep, learn, remember, remember_in, state_procedure
-from gristmill.agents.runs import Waiting, rest_run, take_over
+from gristmill.agents.runs import WaitingForUser, rest_run, take_over
 from gristmill.app import ROOMS
 from gristmill.db import Database, Tx
 from gristmill.ids import RunId
-from gristmill.qualifier import Wish, add_convention, add_item
+from gristmill.qualifier import ItemWish, add_convention, add_item
 from gristmill.scopes import GLOBAL, Scope
 from gristmill.sources import LinkedDocument, Wanted, add_source, extract_links, note_links
 from gristmill.web.application import create_app
@@ -80,7 +80,7 @@ async def furnish(db: Database, client: httpx.AsyncClient) -> Furnished:
     async with db.transaction() as tx:
         source, item = await add_mailbox(tx)
         link = await add_links(tx)
-        work = [await add_item(tx, GLOBAL, Wish(f"{MARKUP}\n{text}", title=text[:200]), by=RTL) for text in UGLY]
+        work = [await add_item(tx, GLOBAL, ItemWish(f"{MARKUP}\n{text}", title=text[:200]), by=RTL) for text in UGLY]
         rule = await add_convention(tx, GLOBAL, 'when sender is "*@news.example" then ignore', EMOJI, note=LONG)
         await add_memory(tx, run)
         await tx.execute(ALARMS, queue=WORDY)
@@ -137,19 +137,19 @@ async def add_links(tx: Tx) -> int:
 async def begin_run(db: Database) -> tuple[int, int]:
     """A run that waits for an approval."""
     async with db.transaction() as tx:
-        run = await start_run(tx, Started(f"{MARKUP} {LONG}", RTL, GLOBAL))
+        run = await start_run(tx, RunWish(f"{MARKUP} {LONG}", RTL, GLOBAL))
         fence = await take_over(tx, run)
     assert fence is not None
 
-    async def act(_: Begun) -> Result:
-        return Result("sent")
+    async def act(_: Begun) -> EffectResult:
+        return EffectResult("sent")
 
     said: dict[str, Any] = {"who": "untrusted", "sources": ["mail 7"], "sentence": "it comes from mail 7"}
     origins = [{"argument": "to", "value": MAIL["to"][0], **said}]
     effect = Effect("1#0", "send_mail", MAIL, f"Send a mail to {LONG[:90]}.", "outside", False, origins=origins)
     try:
         await Ledger(db, run, fence).perform(effect, act, lambda _: Ask(("It changes something outside.",)))
-    except Waiting:
+    except WaitingForUser:
         async with db.transaction() as tx:
             await rest_run(tx, run, fence)
             return run, await tx.value("SELECT min(id) FROM agent_question")

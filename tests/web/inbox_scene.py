@@ -9,7 +9,7 @@ from gristmill.qualifier import add_convention, set_profile
 from gristmill.qualifier.line import send_run
 from gristmill.qualifier.moving import move_item
 from gristmill.qualifier.qualification import qualify_many
-from gristmill.qualifier.store import NewItem, get_item, make_item
+from gristmill.qualifier.store import ItemDraft, get_item, make_item
 from gristmill.qualifier.texts import load_item_texts
 from gristmill.rooms import Tools
 from gristmill.scopes import Scope, scope_id
@@ -42,7 +42,7 @@ async def bring_mails(db: Database) -> dict[str, WorkItemId]:
         ids = {
             title: await make_item(
                 tx,
-                NewItem(
+                ItemDraft(
                     scope,
                     "email",
                     title,
@@ -68,8 +68,8 @@ async def bring_trouble(db: Database) -> tuple[WorkItemId, WorkItemId]:
     question = "Nothing could be read in it. What is to be done?"
     async with db.transaction() as tx:
         scope = await scope_id(tx, ACME)
-        asks = await make_item(tx, NewItem(scope, "document", "scan-0031.pdf", *CAME, text="x"))
-        fails = await make_item(tx, NewItem(scope, "document", "letter.tiff", *CAME, text="x"))
+        asks = await make_item(tx, ItemDraft(scope, "document", "scan-0031.pdf", *CAME, text="x"))
+        fails = await make_item(tx, ItemDraft(scope, "document", "letter.tiff", *CAME, text="x"))
         for id_ in (asks, fails):
             task = await send_run(tx, await get_item(tx, id_))
             await move_item(

@@ -10,7 +10,7 @@ from gristmill.documents.letters import OpenDocument
 from gristmill.errors import Permanent
 from gristmill.ids import DocumentId, ScopeId
 from gristmill.knowledge import chunks, graph, make_searchable, terms_of
-from gristmill.models import Passage
+from gristmill.models import TextPassage
 from gristmill.queue import Worker, on
 from gristmill.scopes import GLOBAL, Scope, scope_id
 from gristmill.settings import Settings
@@ -67,7 +67,7 @@ async def put_document(
                 assert chunk is not None
                 await make_searchable(tx, chunk, {}, terms_of(chunk.text_to_embed, chunk.language))
                 if facts:
-                    key = graph.extraction_key(scope.client, Passage(text), "test")
+                    key = graph.extraction_key(scope.client, TextPassage(text), "test")
                     await graph.save(tx, chunk.id, scope.client, drawn(*facts), key)
                     facts = ()
     return document

@@ -6,8 +6,8 @@ from xml.etree import ElementTree
 import pytest
 
 from gristmill.web.console.charts import (
+    ChartSpan,
     Series,
-    Span,
     draw_blocks,
     draw_lines,
     draw_spark,
@@ -17,7 +17,7 @@ from gristmill.web.console.charts import (
     points_of,
 )
 
-HOUR = Span(datetime(2026, 11, 17, 12, tzinfo=UTC), timedelta(minutes=1), 4)
+HOUR = ChartSpan(datetime(2026, 11, 17, 12, tzinfo=UTC), timedelta(minutes=1), 4)
 
 
 @pytest.mark.parametrize(
@@ -47,7 +47,7 @@ def test_names_in_a_chart_cannot_become_markup() -> None:
 @pytest.mark.parametrize("values", [[], [None], [None, None, 1], [0, 0], [5]])
 def test_every_chart_is_well_formed_and_without_inline_style(values: list[float | None]) -> None:
     series = [Series("a", "done", values), Series("b", "failed", values)]
-    span = Span(HOUR.end, HOUR.step, len(values))
+    span = ChartSpan(HOUR.end, HOUR.step, len(values))
     for drawn in (
         draw_lines(series, span, unit="s", label="x"),
         draw_blocks(series, span, unit="s", label="x"),

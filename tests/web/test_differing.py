@@ -3,10 +3,10 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gristmill.web.console.differing import MOST_LINES, Difference, Gap, Line, Piece, compare_texts
+from gristmill.web.console.differing import MOST_LINES, ComparedLine, Gap, LinePiece, VersionDifference, compare_texts
 
 
-def told(difference: Difference) -> list[str]:
+def told(difference: VersionDifference) -> list[str]:
     signs = {"same": " ", "gone": "-", "come": "+"}
     return [
         f"… {one.lines}" if isinstance(one, Gap) else signs[one.kind] + "".join(piece.text for piece in one.pieces)
@@ -23,8 +23,8 @@ def test_equal_texts_have_no_difference() -> None:
 def test_a_changed_word_stands_out_in_both_versions_of_its_line() -> None:
     difference = compare_texts("Pay within 30 days.", "Pay within 14 days.")
     assert difference.lines == (
-        Line("gone", (Piece("Pay within "), Piece("30", stands_out=True), Piece(" days."))),
-        Line("come", (Piece("Pay within "), Piece("14", stands_out=True), Piece(" days."))),
+        ComparedLine("gone", (LinePiece("Pay within "), LinePiece("30", stands_out=True), LinePiece(" days."))),
+        ComparedLine("come", (LinePiece("Pay within "), LinePiece("14", stands_out=True), LinePiece(" days."))),
     )
 
 
@@ -44,7 +44,10 @@ def test_lines_far_from_a_change_are_counted_and_left_out() -> None:
 
 def test_lines_that_share_no_words_are_shown_as_they_are() -> None:
     difference = compare_texts("The bearing broke.", "x = 1")
-    assert difference.lines == (Line("gone", (Piece("The bearing broke."),)), Line("come", (Piece("x = 1"),)))
+    assert difference.lines == (
+        ComparedLine("gone", (LinePiece("The bearing broke."),)),
+        ComparedLine("come", (LinePiece("x = 1"),)),
+    )
 
 
 def test_a_text_that_is_too_long_is_compared_in_part_and_says_so() -> None:
@@ -56,7 +59,7 @@ def test_a_text_that_is_too_long_is_compared_in_part_and_says_so() -> None:
 @given(st.text("ab \n", max_size=60), st.text("ab \n", max_size=60))
 def test_the_lines_of_each_side_are_those_of_its_text(before: str, after: str) -> None:
     difference = compare_texts(before, after)
-    shown = [line for line in difference.lines if isinstance(line, Line)]
+    shown = [line for line in difference.lines if isinstance(line, ComparedLine)]
     left_out = sum(line.lines for line in difference.lines if isinstance(line, Gap))
     for text, kind in ((before, "gone"), (after, "come")):
         own = ["".join(piece.text for piece in line.pieces) for line in shown if line.kind in ("same", kind)]

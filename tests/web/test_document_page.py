@@ -11,8 +11,8 @@ from gristmill.documents import PageProgress, add_file
 from gristmill.documents.progress import PagePhase
 from gristmill.scopes import GLOBAL
 from gristmill.web.console.document_view import judge_page
-from gristmill.web.console.marking import Span
-from gristmill.web.console.page_view import Wish, read_wish
+from gristmill.web.console.marking import TextSpan
+from gristmill.web.console.page_view import PageWish, read_wish
 
 TABS = ("pages", "graph", "parts", "versions", "about", "activity", "nonsense")
 
@@ -165,11 +165,11 @@ def test_a_page_is_as_well_as_the_worst_of_its_phases(statuses: tuple[str, ...],
 @pytest.mark.parametrize(
     ("given", "wish"),
     [
-        ("", Wish()),
-        ("page=3&q=x&at=4-9", Wish(3, "x", Span(4, 9))),
-        ("page=-1&at=9", Wish()),
-        ("page=99999999999&at=1-99999999999", Wish()),
+        ("", PageWish()),
+        ("page=3&q=x&at=4-9", PageWish(3, "x", TextSpan(4, 9))),
+        ("page=-1&at=9", PageWish()),
+        ("page=99999999999&at=1-99999999999", PageWish()),
     ],
 )
-def test_a_link_that_is_old_or_odd_is_read_as_far_as_it_can_be(given: str, wish: Wish) -> None:
+def test_a_link_that_is_old_or_odd_is_read_as_far_as_it_can_be(given: str, wish: PageWish) -> None:
     assert read_wish(QueryParams(given)) == wish

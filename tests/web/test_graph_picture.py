@@ -6,12 +6,12 @@ from graph_shelf import contribute, shelve
 from gristmill.db import Database
 from gristmill.errors import Refused
 from gristmill.knowledge import graph
-from gristmill.knowledge.graph import Excerpt, FoundNode, Step
+from gristmill.knowledge.graph import FoundNode, GraphExcerpt, PathEdge
 from gristmill.scopes import GLOBAL
 from gristmill.web.console.graph_picture import (
     MOST_NODES,
     PORTION,
-    Picture,
+    GraphPicture,
     draw_around,
     draw_excerpt,
     list_path_nodes,
@@ -19,7 +19,7 @@ from gristmill.web.console.graph_picture import (
 )
 
 
-async def draw(db: Database, *opened: str, path: list[Step] | None = None) -> Picture:
+async def draw(db: Database, *opened: str, path: list[PathEdge] | None = None) -> GraphPicture:
     async with db.transaction() as tx:
         return await draw_around(tx, GLOBAL, opened, path or [])
 
@@ -90,17 +90,19 @@ async def test_a_path_is_a_line_that_can_be_opened_further(db: Database) -> None
 
 def test_a_path_is_read_whichever_way_its_edges_point() -> None:
     assert list_path_nodes([]) == []
-    assert list_path_nodes([Step("a", "T", "b", 1)]) == ["a", "b"]
-    assert list_path_nodes([Step("b", "T", "a", 1), Step("b", "T", "c", 1), Step("d", "T", "c", 1)]) == list("abcd")
+    assert list_path_nodes([PathEdge("a", "T", "b", 1)]) == ["a", "b"]
+    assert list_path_nodes(
+        [PathEdge("b", "T", "a", 1), PathEdge("b", "T", "c", 1), PathEdge("d", "T", "c", 1)]
+    ) == list("abcd")
 
 
 def test_an_excerpt_is_drawn_around_the_node_with_most_edges() -> None:
     nodes = tuple(FoundNode(key, "person", key.upper(), 1, 1) for key in "abc")
-    picture = draw_excerpt(Excerpt(nodes, (Step("a", "KNOWS", "b", 2), Step("a", "KNOWS", "gone", 1)), 3))
+    picture = draw_excerpt(GraphExcerpt(nodes, (PathEdge("a", "KNOWS", "b", 2), PathEdge("a", "KNOWS", "gone", 1)), 3))
     assert [node.key for node in picture.nodes] == ["a", "b", "c"]
     assert picture.nodes[0].place == (0, 0)
     assert [(edge.names, edge.is_directed) for edge in picture.edges] == [(("A", "B"), True)]
-    assert draw_excerpt(Excerpt((), (), 0)).nodes == ()
+    assert draw_excerpt(GraphExcerpt((), (), 0)).nodes == ()
 
 
 def test_long_names_are_cut_to_what_fits() -> None:
@@ -110,7 +112,7 @@ def test_long_names_are_cut_to_what_fits() -> None:
 
 def test_nodes_of_an_excerpt_stand_beside_those_that_they_have_an_edge_to() -> None:
     nodes = tuple(FoundNode(key, "person", key, 1, 1) for key in "abcdefghij")
-    picture = draw_excerpt(Excerpt(nodes, (Step("a", "KNOWS", "b", 1), Step("j", "KNOWS", "b", 1)), 10))
+    picture = draw_excerpt(GraphExcerpt(nodes, (PathEdge("a", "KNOWS", "b", 1), PathEdge("j", "KNOWS", "b", 1)), 10))
     places = {node.key: node.place for node in picture.nodes}
     assert len(places) == 10
     assert abs(places["j"].x - places["b"].x) + abs(places["j"].y - places["b"].y) <= 320

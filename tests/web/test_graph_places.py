@@ -5,18 +5,18 @@ from itertools import combinations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gristmill.web.console.graph_places import HEIGHT, WIDTH, Opening, Place, frame_of, place_nodes
+from gristmill.web.console.graph_places import HEIGHT, WIDTH, NodePlace, Opening, frame_of, place_nodes
 
 STAR = Opening("mill", [f"n{n}" for n in range(12)])
 
 
-def overlaps(places: dict[str, Place]) -> list[tuple[Place, Place]]:
+def overlaps(places: dict[str, NodePlace]) -> list[tuple[NodePlace, NodePlace]]:
     return [(a, b) for a, b in combinations(places.values(), 2) if abs(a.x - b.x) < WIDTH and abs(a.y - b.y) < HEIGHT]
 
 
 def test_the_first_node_stands_in_the_middle_and_few_neighbours_spread_evenly_around_it() -> None:
     places = place_nodes([Opening("mill", ["a", "b", "c", "d"])])
-    assert places["mill"] == Place(0, 0)
+    assert places["mill"] == NodePlace(0, 0)
     assert {(one.x, one.y) for key, one in places.items() if key != "mill"} == {
         (0, -112),
         (190, 0),

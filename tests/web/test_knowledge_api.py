@@ -19,7 +19,7 @@ from gristmill.db import Database
 from gristmill.documents import IngestText
 from gristmill.documents.ingest import ingest_text
 from gristmill.errors import Transient
-from gristmill.models import Entity, Extraction, FakeEmbedder, Passage, Relation, RuleSummariser
+from gristmill.models import Entity, Extraction, FakeEmbedder, Relation, RuleSummariser, TextPassage
 from gristmill.queue import Handler, Worker, bind, on, set_queue
 from gristmill.settings import FetchSettings, QueueSettings, Settings, WebSettings
 from gristmill.sources import Fetcher, Posted
@@ -166,7 +166,7 @@ class FakeExtractor:
     batch = 2
     waits = timedelta()
 
-    async def extract(self, passages: Sequence[Passage]) -> Sequence[Extraction | Exception]:
+    async def extract(self, passages: Sequence[TextPassage]) -> Sequence[Extraction | Exception]:
         anna, mill = Entity("person::anna berg", "person", "Anna Berg"), Entity("org::nordwind", "org", "Nordwind")
         return [Extraction((anna, mill), (Relation(anna.key, "RUNS", mill.key),)) for _ in passages]
 

@@ -3,9 +3,9 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gristmill.web.console.marking import ChunkSpan, Passage, Run, Span, cut_text, join_spans
+from gristmill.web.console.marking import ChunkSpan, MarkedRun, PagePassage, TextSpan, cut_text, join_spans
 
-SPANS = st.tuples(st.integers(-5, 60), st.integers(-5, 60)).map(lambda one: Span(*one))
+SPANS = st.tuples(st.integers(-5, 60), st.integers(-5, 60)).map(lambda one: TextSpan(*one))
 
 
 def test_chunks_and_the_text_between_them_are_the_whole_text() -> None:
@@ -19,9 +19,9 @@ def test_chunks_and_the_text_between_them_are_the_whole_text() -> None:
 
 
 def test_a_mark_that_crosses_the_end_of_a_chunk_is_marked_on_both_sides() -> None:
-    first, second = cut_text("abcdef", [ChunkSpan(0, 0, 3), ChunkSpan(1, 3, 6)], [Span(2, 4)])
-    assert first.runs == (Run("ab", 0, is_marked=False), Run("c", 2, is_marked=True))
-    assert second.runs == (Run("d", 3, is_marked=True), Run("ef", 4, is_marked=False))
+    first, second = cut_text("abcdef", [ChunkSpan(0, 0, 3), ChunkSpan(1, 3, 6)], [TextSpan(2, 4)])
+    assert first.runs == (MarkedRun("ab", 0, is_marked=False), MarkedRun("c", 2, is_marked=True))
+    assert second.runs == (MarkedRun("d", 3, is_marked=True), MarkedRun("ef", 4, is_marked=False))
 
 
 def test_of_two_chunks_that_overlap_the_first_keeps_its_part() -> None:
@@ -30,16 +30,16 @@ def test_of_two_chunks_that_overlap_the_first_keeps_its_part() -> None:
 
 
 def test_marks_outside_of_the_text_or_without_length_are_left_out() -> None:
-    assert join_spans([Span(9, 20), Span(3, 3), Span(-4, 2), Span(1, 4)], 5) == [Span(0, 4)]
+    assert join_spans([TextSpan(9, 20), TextSpan(3, 3), TextSpan(-4, 2), TextSpan(1, 4)], 5) == [TextSpan(0, 4)]
 
 
 def test_an_empty_text_has_no_passages() -> None:
-    assert cut_text("", [ChunkSpan(0, 0, 10)], [Span(0, 3)]) == []
+    assert cut_text("", [ChunkSpan(0, 0, 10)], [TextSpan(0, 3)]) == []
 
 
 @given(st.text(max_size=50), st.lists(SPANS, max_size=8), st.lists(SPANS, max_size=8))
 def test_whatever_chunks_and_marks_say_no_character_is_lost_or_shown_twice(
-    text: str, chunks: list[Span], marks: list[Span]
+    text: str, chunks: list[TextSpan], marks: list[TextSpan]
 ) -> None:
     passages = cut_text(text, [ChunkSpan(n, *span) for n, span in enumerate(chunks)], marks)
     runs = [run for one in passages for run in one.runs]
@@ -47,4 +47,4 @@ def test_whatever_chunks_and_marks_say_no_character_is_lost_or_shown_twice(
     assert all(text[run.at : run.at + len(run.text)] == run.text for run in runs)
     marked = {at for run in runs if run.is_marked for at in range(run.at, run.at + len(run.text))}
     assert marked == {at for span in marks for at in range(*span) if 0 <= at < len(text)}
-    assert all(isinstance(one, Passage) and one.start < one.stop for one in passages)
+    assert all(isinstance(one, PagePassage) and one.start < one.stop for one in passages)

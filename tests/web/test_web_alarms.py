@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator
 import pytest
 from serving import ACME, GLOBEX, SAME_ORIGIN, Web, serve
 
-from gristmill.alarms.evaluating import Look, settle_look
+from gristmill.alarms.evaluating import AlarmLook, settle_look
 from gristmill.db import Database
 from gristmill.scopes import scope_id
 from gristmill.settings import AlarmSettings, CommandChannel, Settings
@@ -26,7 +26,7 @@ async def alarmed(db: Database) -> AsyncIterator[tuple[Web, dict[str, int]]]:
             Finding("disk", name, f"The <b>disk</b> of {name} is full.", "Free some space.", scope=scope)  # type: ignore[arg-type]
             for name, scope in scopes.items()
         ]
-        look = Look(await tx.value("SELECT clock()"), ("disk",), tuple(findings))
+        look = AlarmLook(await tx.value("SELECT clock()"), ("disk",), tuple(findings))
         await settle_look(tx, look=look, settings=SETTINGS.alarms)
         rows = await tx.all("SELECT id, subject FROM alarm")
     async with serve(db, SETTINGS) as web:

@@ -12,7 +12,7 @@ from gristmill.models import FakeEmbedder
 from gristmill.qualifier.deciding_room import replay_history
 from gristmill.qualifier.letters import ReplayHistory
 from gristmill.qualifier.qualification import qualify_many
-from gristmill.qualifier.store import NewItem, make_item
+from gristmill.qualifier.store import ItemDraft, make_item
 from gristmill.qualifier.texts import load_item_texts
 from gristmill.queue import Worker, bind, on
 from gristmill.rooms import Tools
@@ -28,7 +28,7 @@ async def decide(db: Database, text: str) -> WorkItemId:
     async with db.transaction() as tx:
         own = await scope_id(tx, ACME)
         note = {"subject": "A contract", "sender": "petr@beta.example"}
-        new = NewItem(own, "email", "A contract", "ready_for_qualification", "It came.", "test", text=text, note=note)
+        new = ItemDraft(own, "email", "A contract", "ready_for_qualification", "It came.", "test", text=text, note=note)
         id_ = await make_item(tx, new)
     models = type("Models", (), {"embedder": FakeEmbedder(), "built_in_embedder": FakeEmbedder(), "llm": None})()
     async with db.reading() as tx:

@@ -10,18 +10,18 @@ from serving import ACME, GLOBEX, SAME_ORIGIN, Web, serve
 
 from gristmill.db import Database
 from gristmill.ids import WorkItemId
-from gristmill.qualifier import Item, Wish, add_item, get_item, move_item
+from gristmill.qualifier import ItemWish, WorkItem, add_item, get_item, move_item
 from gristmill.scopes import GLOBAL, Scope
 
 AHEAD = "2036-05-04T10:00:00+00:00"
 
 
-async def add(db: Database, text: str, scope: Scope = ACME, **more: Any) -> Item:
+async def add(db: Database, text: str, scope: Scope = ACME, **more: Any) -> WorkItem:
     async with db.transaction() as tx:
-        return await add_item(tx, scope, Wish(text, **more), by="test")
+        return await add_item(tx, scope, ItemWish(text, **more), by="test")
 
 
-async def put(db: Database, item: Item, *states: Any, **columns: Any) -> None:
+async def put(db: Database, item: WorkItem, *states: Any, **columns: Any) -> None:
     """Take an item through these states."""
     async with db.transaction() as tx:
         for state in states:
@@ -33,7 +33,7 @@ async def put(db: Database, item: Item, *states: Any, **columns: Any) -> None:
 
 
 @pytest.fixture
-async def stocked(db: Database) -> AsyncIterator[tuple[Web, dict[str, Item]]]:
+async def stocked(db: Database) -> AsyncIterator[tuple[Web, dict[str, WorkItem]]]:
     """The web with items of everybody, of acme and of globex."""
     items = {
         "common": await add(db, "Tell everybody", GLOBAL),
@@ -44,7 +44,7 @@ async def stocked(db: Database) -> AsyncIterator[tuple[Web, dict[str, Item]]]:
         yield web, items
 
 
-async def test_everybody_sees_their_own_items(stocked: tuple[Web, dict[str, Item]]) -> None:
+async def test_everybody_sees_their_own_items(stocked: tuple[Web, dict[str, WorkItem]]) -> None:
     web, items = stocked
     seen = {
         "operator viewer": {"common", "letters", "mails"},
@@ -60,7 +60,7 @@ async def test_everybody_sees_their_own_items(stocked: tuple[Web, dict[str, Item
                 assert (await web.client(caller).get(path)).status_code == status, (caller, path)
 
 
-async def test_clients_change_their_own_items_alone(stocked: tuple[Web, dict[str, Item]]) -> None:
+async def test_clients_change_their_own_items_alone(stocked: tuple[Web, dict[str, WorkItem]]) -> None:
     web, items = stocked
     manager = web.client("acme manager")
     assert (await manager.post(f"/api/items/{items['letters'].id}/cancel")).json()["outcome"] == "cancelled"
@@ -232,7 +232,7 @@ async def test_the_inbox_shows_each_item_in_its_lane_and_escapes_its_title(db: D
             assert title in listed, lane
 
 
-async def test_the_page_of_an_item_shows_what_happened_to_it(stocked: tuple[Web, dict[str, Item]]) -> None:
+async def test_the_page_of_an_item_shows_what_happened_to_it(stocked: tuple[Web, dict[str, WorkItem]]) -> None:
     web, items = stocked
     id_ = items["letters"].id
     manager = web.client("acme manager")
@@ -255,7 +255,7 @@ async def test_a_wish_of_a_person_is_added_on_the_page(web: Web) -> None:
     )
 
 
-async def test_what_people_do_with_items_is_written_down(stocked: tuple[Web, dict[str, Item]]) -> None:
+async def test_what_people_do_with_items_is_written_down(stocked: tuple[Web, dict[str, WorkItem]]) -> None:
     web, items = stocked
     await web.client("acme manager").post(f"/api/items/{items['letters'].id}/cancel")
     async with web.db.transaction() as tx:

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from serving import ACME, GLOBEX, SAME_ORIGIN, Web, serve
 
-from gristmill.agents import Started, load_run, start_run
+from gristmill.agents import RunWish, load_run, start_run
 from gristmill.agents.memory import ProcedureStep, learn, remember, remember_in, state_procedure
 from gristmill.db import Database
 from gristmill.scopes import GLOBAL
@@ -19,7 +19,7 @@ NEW: dict[str, Any] = {"trigger_pattern": "bake bread", "steps": [{"agent": "cod
 async def web(db: Database) -> AsyncIterator[Web]:
     async with db.transaction() as tx:
         for scope in (GLOBAL, ACME, GLOBEX):
-            run = await load_run(tx, await start_run(tx, Started(f"Release {scope}", "anna", scope)))
+            run = await load_run(tx, await start_run(tx, RunWish(f"Release {scope}", "anna", scope)))
             await remember(tx, run, "background", f"<i>Released</i> {scope}\u202e", {"files": ["main.py"]})
             await learn(tx, run, STEPS)
         await remember_in(tx, ACME, "acme viewer", "chat", "Talked.")

@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 from serving import ACME, GLOBEX, SAME_ORIGIN, Web, serve
 
-from gristmill.agents import Started, load_run, start_run
-from gristmill.agents.effects import Ask, Begun, Effect, Ledger, Result
-from gristmill.agents.runs import Waiting, rest_run, take_over
+from gristmill.agents import RunWish, load_run, start_run
+from gristmill.agents.effects import Ask, Begun, Effect, EffectResult, Ledger
+from gristmill.agents.runs import WaitingForUser, rest_run, take_over
 from gristmill.db import Database
 from gristmill.ids import RunId
 from gristmill.scopes import GLOBAL, Scope
@@ -21,15 +21,15 @@ ORIGINS = [{"argument": "to", "value": MAIL["to"][0], **SAID}]
 async def begin(db: Database, scope: Scope) -> RunId:
     """A run that waits for an approval."""
     async with db.transaction() as tx:
-        run = await start_run(tx, Started("Send <b>it</b>.", "anna", scope))
+        run = await start_run(tx, RunWish("Send <b>it</b>.", "anna", scope))
         fence = await take_over(tx, run)
     assert fence is not None
 
-    async def act(_: Begun) -> Result:
-        return Result("sent")
+    async def act(_: Begun) -> EffectResult:
+        return EffectResult("sent")
 
     effect = Effect("1#0", "send_mail", MAIL, "Send a mail.", "outside", False, origins=ORIGINS)
-    with pytest.raises(Waiting):
+    with pytest.raises(WaitingForUser):
         await Ledger(db, run, fence).perform(effect, act, lambda _: Ask(("It changes something outside.",)))
     async with db.transaction() as tx:
         await rest_run(tx, run, fence)

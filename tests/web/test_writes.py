@@ -118,7 +118,7 @@ async def test_a_write_whose_server_died_after_the_change_is_never_done_again(we
 async def test_the_change_itself_notes_that_it_took_place(web: Web, monkeypatch) -> None:
     """The server dies between the change and its answer: the row says that the change is there."""
 
-    async def die(self, id: int, answer: writes.Answer, body: writes.BodyDigest) -> None:
+    async def die(self, id: int, answer: writes.RouteAnswer, body: writes.BodyDigest) -> None:
         raise Died
 
     id = await make_key(web)

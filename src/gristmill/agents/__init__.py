@@ -2,7 +2,17 @@
 
 from gristmill.agents.ask.answering import Answerer, Past
 from gristmill.agents.ask.excerpts import choose_excerpt
-from gristmill.agents.ask.model import Answer, Citation, Draft, Ended, Event, Found, Passage, Said, Sentence
+from gristmill.agents.ask.model import (
+    AnswerEnded,
+    CheckedAnswer,
+    CheckedSentence,
+    Citation,
+    Draft,
+    Event,
+    Passage,
+    PassagesFound,
+    SentenceSaid,
+)
 from gristmill.agents.ask.service import AskService
 from gristmill.agents.ask.streams import ask_in_conversation, stream_answer
 from gristmill.agents.ask.talking import Speaker, Talker
@@ -38,7 +48,7 @@ from gristmill.agents.runs import (
     Question,
     Run,
     RunState,
-    Started,
+    RunWish,
     StepLine,
     WantedRuns,
     is_waiting,
@@ -60,19 +70,20 @@ __all__ = [
     "SPECIALISTS",
     "AgentCapability",
     "AgentMetrics",
-    "Answer",
+    "AnswerEnded",
     "Answerer",
     "AskService",
+    "CheckedAnswer",
+    "CheckedSentence",
     "CheckpointSize",
     "Citation",
     "Delegation",
     "Draft",
     "EffectLine",
     "EffectRow",
-    "Ended",
     "Event",
-    "Found",
     "Passage",
+    "PassagesFound",
     "Past",
     "Policy",
     "ProcedureNode",
@@ -82,11 +93,10 @@ __all__ = [
     "RunNews",
     "RunState",
     "RunView",
-    "Said",
-    "Sentence",
+    "RunWish",
+    "SentenceSaid",
     "SessionEntry",
     "Speaker",
-    "Started",
     "StepLine",
     "Talker",
     "WantedRuns",

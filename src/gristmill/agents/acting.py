@@ -10,8 +10,8 @@ import orjson
 from pydantic import BaseModel, Field, create_model
 
 from gristmill.agents.budgets import PER_TURN, count_turns, cut_text
-from gristmill.agents.desk import Desk
 from gristmill.agents.effects import EffectRow
+from gristmill.agents.run_handle import RunHandle
 from gristmill.agents.runs import Stepping, find_progress, note_progress
 from gristmill.agents.tools import AnyTool, Calls, PastCall, Toolbox, ToolResult
 from gristmill.errors import BadAnswer
@@ -89,49 +89,49 @@ class AnswerText(BaseModel):
     text: str = Field(min_length=1, description="What was done, what was found, what is open.")
 
 
-class Move(BaseModel):
+class ToolMove(BaseModel):
     """A tool with its arguments."""
 
     tool: str
     arguments: BaseModel
 
 
-class Round(BaseModel):
+class ModelRound(BaseModel):
     """One answer of the model; the shape for a toolbox names its tools."""
 
     thought: str
-    move: Move
+    move: ToolMove
 
 
-def make_shape(tools: Mapping[str, AnyTool]) -> type[Round]:
+def make_shape(tools: Mapping[str, AnyTool]) -> type[ModelRound]:
     """The shape of a round in which the model may use these tools."""
     return _make_shape(tuple((name, tool.arguments) for name, tool in tools.items()))
 
 
 # a shape takes longer to make than all else in a round, and each agent has a few
 @lru_cache(maxsize=128)
-def _make_shape(tools: tuple[tuple[str, type[BaseModel]], ...]) -> type[Round]:
+def _make_shape(tools: tuple[tuple[str, type[BaseModel]], ...]) -> type[ModelRound]:
     make: Any = create_model  # a type that is made here is none that a type checker knows
     moves: list[Any] = [
-        make(f"Use_{name}", __base__=Move, tool=(Literal[name], ...), arguments=(arguments, ...))
+        make(f"Use_{name}", __base__=ToolMove, tool=(Literal[name], ...), arguments=(arguments, ...))
         for name, arguments in (*tools, (ANSWER, AnswerText))
     ]
     either = moves[0]
     for other in moves[1:]:
         either = either | other
     move = (either, Field(discriminator="tool")) if tools else (either, ...)
-    return make("Round", __base__=Round, thought=(str, Field(max_length=LONGEST_THOUGHT)), move=move)
+    return make("Round", __base__=ModelRound, thought=(str, Field(max_length=LONGEST_THOUGHT)), move=move)
 
 
-async def act(desk: Desk, brief: Brief, step: Stepping) -> Acted:
+async def act(handle: RunHandle, brief: Brief, step: Stepping) -> Acted:
     """Let the model work with tools until it gives its answer, or its rounds have run out.
 
     Calls of a visit that was interrupted come first, each brought to its end: nothing is done twice. Waiting leaves the
     loop when a call needs a person; the next visit goes on behind it.
     """
-    toolbox = desk.toolbox.select(brief.tools)
+    toolbox = handle.toolbox.select(brief.tools)
     calls = toolbox.at(brief.place)
-    acting = _Acting(desk, brief, toolbox, calls, step)
+    acting = _Acting(handle, brief, toolbox, calls, step)
     return await acting.run()
 
 
@@ -139,7 +139,7 @@ async def act(desk: Desk, brief: Brief, step: Stepping) -> Acted:
 class _Acting:
     """One visit of the loop."""
 
-    desk: Desk
+    handle: RunHandle
     brief: Brief
     toolbox: Toolbox
     calls: Calls
@@ -178,9 +178,9 @@ class _Acting:
 
     async def _resume(self) -> int:
         """Take up what was done here before an interruption; how many rounds were spent on it."""
-        desk, brief = self.desk, self.brief
-        async with desk.db.reading() as tx:
-            found = await find_progress(tx, desk.run.id, brief.place)
+        handle, brief = self.handle, self.brief
+        async with handle.db.reading() as tx:
+            found = await find_progress(tx, handle.run.id, brief.place)
         is_same = found is not None and found["attempt"] == brief.earlier
         given = {one.tool for one in brief.past}
         looked = [read_call(one) for one in found["looked"]] if found is not None and is_same else []
@@ -193,13 +193,13 @@ class _Acting:
         """Write down how far it is: the ledger knows the calls that change something, and no other."""
         looked = [write_call(one) for one in self.looked]
         progress = {"attempt": self.brief.earlier, "rounds": rounds, "looked": looked}
-        async with self.desk.db.transaction() as tx:
+        async with self.handle.db.transaction() as tx:
             await note_progress(tx, self.step.id, self.brief.place, progress)
 
-    async def _ask(self, shape: type[Round], *, is_last: bool) -> Round:
+    async def _ask(self, shape: type[ModelRound], *, is_last: bool) -> ModelRound:
         brief = self.brief
         turns = make_turns(brief, self.toolbox, self.past, closing=LAST_ROUND if is_last else self.reminder)
-        return await self.desk.thinker.ask(turns, shape, step=self.step, budget=brief.budget, coding=brief.coding)
+        return await self.handle.thinker.ask(turns, shape, step=self.step, budget=brief.budget, coding=brief.coding)
 
     def _has_changed_nothing(self) -> bool:
         """Whether a change is expected, and none was made or refused."""
@@ -212,7 +212,7 @@ class _Acting:
     def _list_changing(self) -> list[str]:
         return [name for name, tool in self.toolbox.tools.items() if tool.changes != "nothing"]
 
-    async def _call(self, move: Move) -> bool:
+    async def _call(self, move: ToolMove) -> bool:
         """Make a call; whether it was made before, and would say the same again."""
         arguments = move.arguments.model_dump(mode="json")
         known = find_repeated(self.past, move.tool, arguments, self.toolbox.tools)

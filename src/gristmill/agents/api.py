@@ -11,12 +11,12 @@ from gristmill.agents.checkpoints import CheckpointSize, measure_checkpoints
 from gristmill.agents.effects import Changes, EffectRow, EffectState, answer_question, list_effects
 from gristmill.agents.policy import Policy, drop_policy, find_policy, load_policy, set_policy
 from gristmill.agents.runs import (
+    AgentStep,
     Question,
     QuestionKind,
     Run,
     RunState,
-    Started,
-    Step,
+    RunWish,
     WantedRuns,
     list_questions,
     list_runs,
@@ -83,7 +83,7 @@ class ShownRunDetail(ShownRun):
     checkpoint_bytes: int
 
 
-class ShownStep(BaseModel):
+class ShownRunStep(BaseModel):
     """A step of a run."""
 
     id: int
@@ -199,8 +199,8 @@ def show_run(run: Run) -> ShownRun:
     return ShownRun.model_validate({name: getattr(run, name) for name in ShownRun.model_fields})
 
 
-def show_step(step: Step) -> ShownStep:
-    return ShownStep(**vars(step))
+def show_step(step: AgentStep) -> ShownRunStep:
+    return ShownRunStep(**vars(step))
 
 
 def show_effect(effect: EffectRow) -> ShownEffect:
@@ -239,7 +239,7 @@ async def get_runs(
 async def post_run(request: Request, caller: Manager, body: NewRun) -> ShownRun:
     """Let agents do something; what changes the outside is asked for first."""
     scope = caller.choose_scope(body.client, body.project)
-    wanted = Started(
+    wanted = RunWish(
         body.request, caller.name, scope, repository=body.repository or None, foreground=not body.background
     )
     return show_run(await start(request, caller, wanted))
@@ -255,7 +255,7 @@ async def get_run(request: Request, caller: Viewer, id: Number) -> ShownRunDetai
 @RUNS.get("/{id}/steps")
 async def get_steps(
     request: Request, caller: Viewer, id: Number, cursor: Cursor = None, limit: Limit = PORTION
-) -> Listing[ShownStep]:
+) -> Listing[ShownRunStep]:
     """The steps of a run in the order in which they began."""
     after = read_cursor(cursor, int)
     async with caller.reading(services_of(request).db) as tx:
@@ -354,7 +354,7 @@ async def delete_policy(
 # --- for pages, too
 
 
-async def start(request: Request, caller: Caller, wanted: Started) -> Run:
+async def start(request: Request, caller: Caller, wanted: RunWish) -> Run:
     services = services_of(request)
     async with caller.transaction(services.db) as tx:
         run = await begin_run(tx, wanted)

@@ -10,11 +10,11 @@ from gristmill.agents.effects import answer_question
 from gristmill.agents.orchestrating import orchestrate
 from gristmill.agents.replies import assign_answers, describe_questions
 from gristmill.agents.running import Course, RunCarrier, end_in_failure, end_with_report, list_hosts
-from gristmill.agents.runs import Question as RunQuestion
 from gristmill.agents.runs import (
+    Question,
     Run,
-    Started,
-    Waiting,
+    RunWish,
+    WaitingForUser,
     add_run,
     continue_run,
     end_lost_steps,
@@ -33,7 +33,16 @@ from gristmill.agents.workspaces import check_host
 from gristmill.db import Tx
 from gristmill.errors import LeaseLost, Permanent, Refused, Transient
 from gristmill.ids import DocumentId, RunId
-from gristmill.qualifier import Checkpoint, Citation, Item, Memory, Message, Question, Result, load_item_texts
+from gristmill.qualifier import (
+    Checkpoint,
+    ExecutorResult,
+    ItemMemory,
+    ItemMessage,
+    ItemQuestion,
+    ResultCitation,
+    WorkItem,
+    load_item_texts,
+)
 from gristmill.rooms import Tools
 from gristmill.scopes import Scope
 from gristmill.telemetry import log
@@ -62,23 +71,23 @@ class AgentExecutor:
         await self.tools.models.llm.check()
 
     async def run(
-        self, item: Item, memory: Memory | None, messages: Sequence[Message], checkpoint: Checkpoint
-    ) -> Result | Question:
+        self, item: WorkItem, memory: ItemMemory | None, messages: Sequence[ItemMessage], checkpoint: Checkpoint
+    ) -> ExecutorResult | ItemQuestion:
         """Carry the run of an item to its report, or to its next question; the memory is loaded by the run itself."""
         while True:
             run = await self._find_run(item, messages, checkpoint)
             unclear = await self._pass_answers_on(run, messages, checkpoint)
             end = await self._carry_on(run)
-            if isinstance(end, Question) and unclear:
-                return Question(f"“{unclear[:LONGEST_ECHO]}” is not clearly an answer. {end.text}")
-            if isinstance(end, Question) or not checkpoint.data.get("left") or not await self._has_completed(run):
+            if isinstance(end, ItemQuestion) and unclear:
+                return ItemQuestion(f"“{unclear[:LONGEST_ECHO]}” is not clearly an answer. {end.text}")
+            if isinstance(end, ItemQuestion) or not checkpoint.data.get("left") or not await self._has_completed(run):
                 return end
 
     async def _has_completed(self, run: RunId) -> bool:
         async with self.tools.db.reading() as tx:
             return (await load_run(tx, run)).state == "completed"
 
-    async def _carry_on(self, run: RunId) -> Result | Question:
+    async def _carry_on(self, run: RunId) -> ExecutorResult | ItemQuestion:
         while True:
             fence = await self._take_turn(run)
             if fence is None:
@@ -93,7 +102,7 @@ class AgentExecutor:
 
     # --- which run
 
-    async def _find_run(self, item: Item, messages: Sequence[Message], checkpoint: Checkpoint) -> RunId:
+    async def _find_run(self, item: WorkItem, messages: Sequence[ItemMessage], checkpoint: Checkpoint) -> RunId:
         """The run that the checkpoint names, one that is not over, or a new one.
 
         A new message after the end of a run begins another one: it knows what the one before has reported.
@@ -116,7 +125,7 @@ class AgentExecutor:
         """`left`: something was said that answered no question; the next run hears it when this one is over."""
         await checkpoint.save(checkpoint.done + 1, {"run": run, "heard": heard, "left": left})
 
-    async def _pass_answers_on(self, run: RunId, messages: Sequence[Message], checkpoint: Checkpoint) -> str:
+    async def _pass_answers_on(self, run: RunId, messages: Sequence[ItemMessage], checkpoint: Checkpoint) -> str:
         """What persons have said since the run rested answers its questions, each the one that it names.
 
         Nobody agrees to what he has not seen: a choice is made only by words that came after the item showed it. The
@@ -167,7 +176,7 @@ class AgentExecutor:
         carrier = RunCarrier(self.tools, self.course)
         try:
             report = await carrier.course(await carrier.open_desk(run, fence))
-        except Waiting:
+        except WaitingForUser:
             async with db.transaction() as tx:
                 if not await try_to_rest(tx, id_, fence):
                     await put_back_run(tx, id_, fence)  # the answer came a moment ago: it goes on at once
@@ -202,14 +211,14 @@ class AgentExecutor:
 
     # --- what came of it
 
-    async def _conclude(self, id_: RunId) -> Result | Question | None:
+    async def _conclude(self, id_: RunId) -> ExecutorResult | ItemQuestion | None:
         """None if a person answered a moment ago: the run goes on."""
         async with self.tools.db.transaction() as tx:
             run = await load_run(tx, id_)
             if run.state == "waiting_for_user":
                 open_ = sorted(await list_questions(tx, run=id_), key=lambda one: one.id)
                 if open_:
-                    return Question(describe_questions(open_))
+                    return ItemQuestion(describe_questions(open_))
                 await continue_run(tx, id_)
                 return None
             if run.state == "failed":
@@ -217,16 +226,16 @@ class AgentExecutor:
             return await make_result(tx, run, self.tools.settings.llm.model)
 
 
-def _last_of(messages: Sequence[Message]) -> int:
+def _last_of(messages: Sequence[ItemMessage]) -> int:
     return max((one.id for one in messages), default=0)
 
 
-def was_shown(question: RunQuestion, message: Message, messages: Sequence[Message]) -> bool:
+def was_shown(question: Question, message: ItemMessage, messages: Sequence[ItemMessage]) -> bool:
     """Whether the item had shown a question of its run when this was said."""
     return any(one.kind == "question" and one.id < message.id and one.at >= question.asked_at for one in messages)
 
 
-async def make_request(tx: Tx, item: Item, messages: Sequence[Message]) -> Started:
+async def make_request(tx: Tx, item: WorkItem, messages: Sequence[ItemMessage]) -> RunWish:
     """A run as its item asks for it.
 
     An item that a person added, and what persons say to any item, are a person's words. The text of an item that came
@@ -237,31 +246,31 @@ async def make_request(tx: Tx, item: Item, messages: Sequence[Message]) -> Start
     given: dict[str, Any] = {"scope": scope, "item": item.id, "item_type": item.type, "foreground": item.foreground}
     if item.text is not None and item.added_by is not None:
         words = join_words(item.text, said, await find_last_completed(tx, item.id))
-        return Started(words[:LONGEST_REQUEST], said[-1].by if said else item.added_by, **given)
+        return RunWish(words[:LONGEST_REQUEST], said[-1].by if said else item.added_by, **given)
     if said:
-        return Started("\n\n".join(one.text for one in said)[:LONGEST_REQUEST], said[-1].by, **given)
+        return RunWish("\n\n".join(one.text for one in said)[:LONGEST_REQUEST], said[-1].by, **given)
     texts = await load_item_texts(tx, [item.origin if item.origin and item.text is None else item.id])
     if not texts:
         raise Permanent("Its documents were removed.")
     joined = [one.text for one in messages if one.kind in ("mail", "item")]
-    return Started("\n\n".join([texts[0].text or item.title, *joined])[:LONGEST_REQUEST], None, **given)
+    return RunWish("\n\n".join([texts[0].text or item.title, *joined])[:LONGEST_REQUEST], None, **given)
 
 
-def join_words(text: str, said: Sequence[Message], dealt_with: datetime | None) -> str:
+def join_words(text: str, said: Sequence[ItemMessage], dealt_with: datetime | None) -> str:
     """What a person asked for, in all messages. What a run has dealt with before is told as such: it is done once."""
     new = [one for one in said if dealt_with is not None and one.kind == "user" and one.at > dealt_with]
     old = [text, *(one.text for one in said if one not in new)]
     return "\n\n".join([*(one.text for one in new), DEALT_WITH, *old] if new else old)
 
 
-async def make_result(tx: Tx, run: Run, model: str) -> Result:
+async def make_result(tx: Tx, run: Run, model: str) -> ExecutorResult:
     """The report as the result of an item, with the places that it cites."""
     if run.state == "stopped":
-        return Result(f"{run.stopped_by} stopped the run.", by=NAME)
+        return ExecutorResult(f"{run.stopped_by} stopped the run.", by=NAME)
     outputs = [one.output for one in await list_steps_of_node(tx, run.id, "finalize") if one.output]
     last: dict[str, Any] = outputs[-1] if outputs else {}
     citations = [
-        Citation(DocumentId(one["document"]), one["page"], one["start"], one["stop"], one["words"])
+        ResultCitation(DocumentId(one["document"]), one["page"], one["start"], one["stop"], one["words"])
         for one in last.get("citations", [])
     ]
-    return Result(run.report or "", last.get("reply") or None, citations=citations, by=model or NAME)
+    return ExecutorResult(run.report or "", last.get("reply") or None, citations=citations, by=model or NAME)

@@ -65,7 +65,7 @@ class ShownNews(BaseModel):
 
 
 @ROUTES.get("/{id}/steps/{step}")
-async def get_step(request: Request, caller: Viewer, id: api.Number, step: api.Number) -> api.ShownStep:
+async def get_step(request: Request, caller: Viewer, id: api.Number, step: api.Number) -> api.ShownRunStep:
     """One step of a run, with what went in and what came out."""
     async with caller.reading(services_of(request).db) as tx:
         return api.show_step(await load_step(tx, (await load_run(tx, RunId(id))).id, StepId(step)))

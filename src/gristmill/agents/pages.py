@@ -15,7 +15,7 @@ from gristmill.agents.runs import (
     STATES,
     Run,
     RunState,
-    Started,
+    RunWish,
     StepLine,
     WantedRuns,
     list_questions,
@@ -115,7 +115,7 @@ async def start_run(
     background: Annotated[bool, Form()] = False,
 ) -> Response:
     scope = caller.choose_scope(client or None, project or None)
-    wanted = Started(wish, caller.name, scope, repository=repository or None, foreground=not background)
+    wanted = RunWish(wish, caller.name, scope, repository=repository or None, foreground=not background)
     run = await api.start(request, caller, wanted)
     return answer_action(request, f"Run {run.id} is on its way.", back="/runs", go=f"/runs/{run.id}")
 

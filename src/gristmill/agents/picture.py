@@ -28,27 +28,27 @@ class Cell(NamedTuple):
     row: int
 
 
-class Point(NamedTuple):
+class DrawnPoint(NamedTuple):
     x: float
     y: float
 
 
 @dataclass(frozen=True)
-class Plan:
+class GraphPlan:
     """A graph as it is drawn: where its nodes stand, and which ways there are."""
 
     name: str
     cells: Mapping[str, Cell]
     ways: Sequence[tuple[str, str]]
-    bends: Mapping[tuple[str, str], Sequence[Point]]  # corners of ways that would cross a node
+    bends: Mapping[tuple[str, str], Sequence[DrawnPoint]]  # corners of ways that would cross a node
 
 
-def _corner(column: float, row: float) -> Point:
+def _corner(column: float, row: float) -> DrawnPoint:
     """A point of the grid in units of the picture; halves are between the nodes."""
-    return Point(EDGE + column * ACROSS + WIDTH / 2, EDGE + row * DOWN + HEIGHT / 2)
+    return DrawnPoint(EDGE + column * ACROSS + WIDTH / 2, EDGE + row * DOWN + HEIGHT / 2)
 
 
-STANDARD = Plan(
+STANDARD = GraphPlan(
     "standard graph",
     {
         "intake": Cell(0, 0),
@@ -100,17 +100,19 @@ STANDARD = Plan(
     },
 )
 CHAIN = ("intake", "evidence_pack", "plan_delegations", "execute_delegation", "synthesize", "finalize")
-DELEGATION = Plan("delegation graph", {node: Cell(at, 0) for at, node in enumerate(CHAIN)}, list(pairwise(CHAIN)), {})
+DELEGATION = GraphPlan(
+    "delegation graph", {node: Cell(at, 0) for at, node in enumerate(CHAIN)}, list(pairwise(CHAIN)), {}
+)
 LAST = "finalize"
 ONLY_DELEGATION = frozenset(CHAIN) - frozenset(STANDARD.cells)
 
 
 @dataclass(frozen=True)
-class DrawnNode:
+class DrawnRunNode:
     """A node, and how it is."""
 
     name: str
-    place: Point  # its upper left corner
+    place: DrawnPoint  # its upper left corner
     state: NodeState
     visits: int
     tokens: int
@@ -138,17 +140,17 @@ class DrawnWay:
 
 
 @dataclass(frozen=True)
-class Picture:
+class RunPicture:
     """A drawn run."""
 
     name: str
     width: float
     height: float
-    nodes: Sequence[DrawnNode]
+    nodes: Sequence[DrawnRunNode]
     ways: Sequence[DrawnWay]
 
     @property
-    def visited(self) -> Sequence[DrawnNode]:
+    def visited(self) -> Sequence[DrawnRunNode]:
         return [node for node in self.nodes if node.visits]
 
     @property
@@ -169,7 +171,7 @@ WORDS: Mapping[NodeState, str] = {
 }
 
 
-def draw_run(run: Run, steps: Sequence[StepLine]) -> Picture | None:
+def draw_run(run: Run, steps: Sequence[StepLine]) -> RunPicture | None:
     """The picture of a run that has begun."""
     visits = [one for one in steps if one.parent is None]
     if not visits:
@@ -187,41 +189,41 @@ def draw_run(run: Run, steps: Sequence[StepLine]) -> Picture | None:
     lowest = max(cell.row for cell in plan.cells.values())
     width = 2 * EDGE + rightmost * ACROSS + WIDTH + (ACROSS - WIDTH) / 2
     height = 2 * EDGE + lowest * DOWN + HEIGHT + (DOWN - HEIGHT) / 2
-    return Picture(plan.name, width, height, nodes, ways)
+    return RunPicture(plan.name, width, height, nodes, ways)
 
 
-def choose_plan(visited: Sequence[str]) -> Plan:
+def choose_plan(visited: Sequence[str]) -> GraphPlan:
     """The graph that these visits belong to; nodes that it does not have are drawn below it."""
     seen = list(dict.fromkeys(visited))
     if ONLY_DELEGATION.intersection(seen):
         return _add_strangers(DELEGATION, seen)
     if any(node in STANDARD.cells for node in seen):
         return _add_strangers(STANDARD, seen)
-    row = Plan("course", {}, list(pairwise(seen)), {})
+    row = GraphPlan("course", {}, list(pairwise(seen)), {})
     return _add_strangers(row, seen)
 
 
-def _add_strangers(plan: Plan, seen: Sequence[str]) -> Plan:
+def _add_strangers(plan: GraphPlan, seen: Sequence[str]) -> GraphPlan:
     strangers = [node for node in seen if node not in plan.cells]
     first = max((cell.row for cell in plan.cells.values()), default=-1) + 1
     places = {node: Cell(at % COLUMNS, first + at // COLUMNS) for at, node in enumerate(strangers)}
     cells = {**plan.cells, **places}
     # a way to the next line would cross the nodes between: the numbers in the list of steps tell the order
     ways = [way for way in plan.ways if way[0] not in places or cells[way[0]].row == cells[way[1]].row]
-    return Plan(plan.name, cells, ways, plan.bends)
+    return GraphPlan(plan.name, cells, ways, plan.bends)
 
 
-def _add_early_ends(plan: Plan, gone: set[tuple[str, str]]) -> Plan:
+def _add_early_ends(plan: GraphPlan, gone: set[tuple[str, str]]) -> GraphPlan:
     """Every node may lead to the end: such a way is drawn only if it was gone, below all nodes."""
     if LAST not in plan.cells:
         return plan
     end = plan.cells[LAST]
     early = [way for way in sorted(gone) if way[1] == LAST and way not in plan.ways and way[0] in plan.cells]
     bends = {way: _go_below(plan.cells[way[0]], end) for way in early}
-    return Plan(plan.name, plan.cells, [*plan.ways, *early], {**plan.bends, **bends})
+    return GraphPlan(plan.name, plan.cells, [*plan.ways, *early], {**plan.bends, **bends})
 
 
-def _go_below(start: Cell, end: Cell) -> Sequence[Point]:
+def _go_below(start: Cell, end: Cell) -> Sequence[DrawnPoint]:
     if start.column == end.column:
         return (
             ()
@@ -232,12 +234,12 @@ def _go_below(start: Cell, end: Cell) -> Sequence[Point]:
     return (_corner(aside, start.row), _corner(aside, below), _corner(end.column, below))
 
 
-def _draw_node(name: str, cell: Cell, run: Run, visits: Sequence[StepLine]) -> DrawnNode:
+def _draw_node(name: str, cell: Cell, run: Run, visits: Sequence[StepLine]) -> DrawnRunNode:
     own = [one for one in visits if one.node == name]
     times = [one.finished_at - one.started_at for one in own if one.finished_at is not None]
-    return DrawnNode(
+    return DrawnRunNode(
         name,
-        Point(EDGE + cell.column * ACROSS, EDGE + cell.row * DOWN),
+        DrawnPoint(EDGE + cell.column * ACROSS, EDGE + cell.row * DOWN),
         judge_step(own[-1], run) if own else "idle",
         len(own),
         sum(one.tokens_in + one.tokens_out for one in own),
@@ -254,7 +256,7 @@ def judge_step(step: StepLine, run: Run) -> NodeState:
     return "failed" if step.error is not None else "done"
 
 
-def draw_way(source: Cell, target: Cell, bends: Sequence[Point]) -> str:
+def draw_way(source: Cell, target: Cell, bends: Sequence[DrawnPoint]) -> str:
     """From the side of a node to the side of another, over the bends."""
     start, end = _corner(*source), _corner(*target)
     ahead, behind = bends[0] if bends else end, bends[-1] if bends else start
@@ -262,8 +264,8 @@ def draw_way(source: Cell, target: Cell, bends: Sequence[Point]) -> str:
     return "M" + " L".join(f"{point.x:g} {point.y:g}" for point in points)
 
 
-def _leave(middle: Point, other: Point) -> Point:
+def _leave(middle: DrawnPoint, other: DrawnPoint) -> DrawnPoint:
     """The middle of the side of a node that looks to another point."""
     if other.y == middle.y or abs(other.x - middle.x) > WIDTH / 2:
-        return Point(middle.x + (WIDTH / 2 if other.x > middle.x else -WIDTH / 2), middle.y)
-    return Point(middle.x, middle.y + (HEIGHT / 2 if other.y > middle.y else -HEIGHT / 2))
+        return DrawnPoint(middle.x + (WIDTH / 2 if other.x > middle.x else -WIDTH / 2), middle.y)
+    return DrawnPoint(middle.x, middle.y + (HEIGHT / 2 if other.y > middle.y else -HEIGHT / 2))

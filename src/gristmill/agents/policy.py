@@ -6,7 +6,7 @@ from fnmatch import fnmatchcase
 from typing import Any
 from urllib.parse import urlsplit
 
-from gristmill.agents.effects import Allow, Ask, Changes, Refuse, Verdict
+from gristmill.agents.effects import Allow, Ask, Changes, RefuseEffect, Verdict
 from gristmill.agents.provenance import Origin, TargetKind, lower_ascii
 from gristmill.db import Tx, queries
 from gristmill.errors import Refused
@@ -91,7 +91,7 @@ class Proposal:
 def judge(proposal: Proposal, policy: Policy, changed_before: Sequence[str] = ()) -> Verdict:
     """Whether a call may happen: a refusal counts more than a question, a question more than a permission."""
     if refusal := find_refusal(proposal, policy):
-        return Refuse(refusal)
+        return RefuseEffect(refusal)
     reasons = [*_ask_about_targets(proposal, policy), *_ask_about_files(proposal, policy, changed_before)]
     if proposal.changes == "outside" and not is_permitted(proposal, policy):
         reasons.append("It changes something outside, and the policy does not name exactly this.")

@@ -61,18 +61,18 @@ def _join(sources: Sequence[str]) -> str:
 
 
 @dataclass(frozen=True)
-class Words:
+class RunWords:
     """Everything that was said to a run: by persons, and by the texts that it read."""
 
     person: Sequence[str] = ()
     read: list[ReadText] = field(default_factory=list[ReadText])  # more come in while it works
     workspace: frozenset[str] = field(default_factory=frozenset[str])  # files that are there
 
-    def in_workspace(self, files: Iterable[str]) -> "Words":
-        return Words(self.person, self.read, frozenset(files))
+    def in_workspace(self, files: Iterable[str]) -> "RunWords":
+        return RunWords(self.person, self.read, frozenset(files))
 
 
-def listen(person: Iterable[str], read: Iterable[ReadText], workspace: Iterable[str] = ()) -> Words:
+def listen(person: Iterable[str], read: Iterable[ReadText], workspace: Iterable[str] = ()) -> RunWords:
     """What persons said themselves; what they quote was said by somebody else."""
     own, quoted = list[str](), list[ReadText]()
     for text in person:
@@ -80,10 +80,10 @@ def listen(person: Iterable[str], read: Iterable[ReadText], workspace: Iterable[
         own.append(parts.new)
         if parts.quoted.strip():
             quoted.append(ReadText(QUOTED, parts.quoted))
-    return Words(own, [*quoted, *read], frozenset(workspace))
+    return RunWords(own, [*quoted, *read], frozenset(workspace))
 
 
-def find_origin(kind: TargetKind, value: str, words: Words) -> Origin:
+def find_origin(kind: TargetKind, value: str, words: RunWords) -> Origin:
     """Who said a value; a person's word counts more than a text that says the same."""
     if any(is_said(kind, value, text) for text in words.person):
         return Origin("person")

@@ -31,7 +31,7 @@ LONGEST_SHOWN = 12_000  # characters of a question that an item shows
 LONGEST_BEGINNING = 300  # characters of a question that it does not show
 
 
-class Reply(NamedTuple):
+class UserReply(NamedTuple):
     """An answer and the question that it belongs to."""
 
     question: Question
@@ -84,7 +84,7 @@ def explain_choices(choices: Sequence[str]) -> str:
     return f"Answer with {', '.join(named)} and nothing else.{more} Any other words leave the question open."
 
 
-def assign_answers(questions: Sequence[Question], text: str) -> Iterator[Reply]:
+def assign_answers(questions: Sequence[Question], text: str) -> Iterator[UserReply]:
     """The answers in a text, each for the question whose number it begins with.
 
     Without a number it can only be meant for the only question that waits. What fits no question is left alone: the
@@ -98,9 +98,9 @@ def assign_answers(questions: Sequence[Question], text: str) -> Iterator[Reply]:
         question = next(one for id_, one in known.items() if int(id_) == number)
         if not question.choices:
             if words.strip():
-                yield Reply(question, None, words.strip())
+                yield UserReply(question, None, words.strip())
         elif (found := read_choice(question.choices, words)) is not None and may_choose(question, found[0]):
-            yield Reply(question, *found)
+            yield UserReply(question, *found)
 
 
 def may_choose(question: Question, choice: str) -> bool:

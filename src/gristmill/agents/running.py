@@ -8,12 +8,12 @@ from functools import partial
 
 from gristmill.agents.checkpoints import prune_checkpoints
 from gristmill.agents.course import report_by_template
-from gristmill.agents.desk import Desk, WorkspaceOpener, load_words, make_toolbox
 from gristmill.agents.effects import withdraw_effects
 from gristmill.agents.letters import RunAgent
+from gristmill.agents.run_handle import RunHandle, WorkspaceOpener, load_words, make_toolbox
 from gristmill.agents.runs import (
     Run,
-    Waiting,
+    WaitingForUser,
     complete_run,
     end_lost_steps,
     fail_run,
@@ -25,7 +25,7 @@ from gristmill.agents.runs import (
     withdraw_questions,
 )
 from gristmill.agents.thinking import RunLlm, Thinker
-from gristmill.agents.tools import TOOLS, AnyTool, Bench
+from gristmill.agents.tools import TOOLS, AnyTool, ToolContext
 from gristmill.agents.workspaces import check_host
 from gristmill.db import Tx
 from gristmill.errors import Permanent, Refused, Transient, Unreachable
@@ -44,7 +44,7 @@ ELSEWHERE = timedelta(seconds=20)  # until a run whose workspace is elsewhere is
 
 GIVES_WAY = "a person asked for something: it goes on when nobody does"
 
-Course = Callable[[Desk], Awaitable[str]]  # carries a run on; its report
+Course = Callable[[RunHandle], Awaitable[str]]  # carries a run on; its report
 
 
 @dataclass(frozen=True)
@@ -59,14 +59,14 @@ class RunCarrier:
 
     async def carry(self, letter: RunAgent) -> Done | Skip | Snooze:
         found = await self._take(letter.run)
-        if not isinstance(found, Desk):
+        if not isinstance(found, RunHandle):
             return found
         run, fence = found.run.id, found.fence
         try:
             report = await self._work(found)
             if report is None:
                 return await self._give_way(found)
-        except Waiting:
+        except WaitingForUser:
             return Done(write=partial(rest_run, id_=run, fence=fence))
         except (Permanent, Refused) as error:
             return Done(write=partial(end_in_failure, run=run, fence=fence, error=str(error)))
@@ -78,12 +78,12 @@ class RunCarrier:
             report = await report_by_template(found, str(error))
         return Done(write=partial(end_with_report, run=run, fence=fence, report=report))
 
-    async def _work(self, desk: Desk) -> str | None:
+    async def _work(self, handle: RunHandle) -> str | None:
         """The report; None if a person asks for something while a background run works: it is cancelled at once."""
-        if self.watch is None or desk.run.foreground:
-            return await self.course(desk)
+        if self.watch is None or handle.run.foreground:
+            return await self.course(handle)
         async with self.watch.follow() as follower:
-            working = asyncio.ensure_future(self.course(desk))
+            working = asyncio.ensure_future(self.course(handle))
             called = asyncio.create_task(follower.called.wait())
             try:
                 await asyncio.wait((working, called), return_when=asyncio.FIRST_COMPLETED)
@@ -94,9 +94,9 @@ class RunCarrier:
                     await asyncio.wait((working,))  # an effect that has begun comes to its end
         return None if working.cancelled() else working.result()
 
-    async def _give_way(self, desk: Desk) -> Snooze:
+    async def _give_way(self, handle: RunHandle) -> Snooze:
         async with self.tools.db.transaction() as tx:
-            await put_back_run(tx, desk.run.id, desk.fence)
+            await put_back_run(tx, handle.run.id, handle.fence)
         return Snooze(self.tools.settings.qualifier.quiet, GIVES_WAY)
 
     async def _wait_for_silence(self, tx: Tx, run: Run) -> Snooze | None:
@@ -106,7 +106,7 @@ class RunCarrier:
         quiet, last = self.tools.settings.qualifier.quiet, await load_last_request(tx)
         return Snooze(quiet - last.ago, GIVES_WAY) if last.ago is not None and last.ago < quiet else None
 
-    async def _take(self, id_: RunId) -> Desk | Skip | Snooze:
+    async def _take(self, id_: RunId) -> RunHandle | Skip | Snooze:
         async with self.tools.db.transaction() as tx:
             run = await load_run(tx, id_)
             try:
@@ -125,7 +125,7 @@ class RunCarrier:
             await end_lost_steps(tx, id_)
         return await self.open_desk(run, fence)
 
-    async def open_desk(self, run: Run, fence: int) -> Desk:
+    async def open_desk(self, run: Run, fence: int) -> RunHandle:
         db = self.tools.db
         async with db.reading() as tx:
             words = await load_words(tx, run)
@@ -133,9 +133,9 @@ class RunCarrier:
         llm = self.llm or self.tools.models.llm
         where = hide_credentials(self.tools.settings.llm.url)
         thinker = Thinker(llm, self.tools.settings.llm.model, foreground=run.foreground, where=where)
-        return Desk(db, run, fence, toolbox, thinker)
+        return RunHandle(db, run, fence, toolbox, thinker)
 
-    def _make_bench(self, run: Run) -> Bench:
+    def _make_bench(self, run: Run) -> ToolContext:
         db, settings, models = self.tools.db, self.tools.settings, self.tools.models
         embedders: Sequence[Embedder] = [models.embedder, models.built_in_embedder]
 
@@ -144,7 +144,7 @@ class RunCarrier:
 
         opener = WorkspaceOpener(db, settings, run)
         fetcher = Fetcher(settings.fetch)
-        return Bench(db, settings, run, find, embedders, fetcher, models.reading_processes, opener.open)
+        return ToolContext(db, settings, run, find, embedders, fetcher, models.reading_processes, opener.open)
 
 
 async def list_hosts(tx: Tx) -> set[str]:

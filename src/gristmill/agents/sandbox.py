@@ -37,7 +37,7 @@ ADVICE = "commands of agents are not run outside of a sandbox"
 
 
 @dataclass(frozen=True)
-class Ended:
+class CommandEnd:
     """How a command ended, and the end of what it said."""
 
     code: int | None  # None: it was ended
@@ -84,7 +84,7 @@ def write_command(words: Sequence[str], folder: Path, limits: SandboxLimits, rea
 
 async def run_in_sandbox(
     words: Sequence[str], folder: Path, limits: SandboxLimits, readable: Sequence[str] = ()
-) -> Ended:
+) -> CommandEnd:
     """Run a command; Refused if it cannot be kept in a sandbox on this machine."""
     await check_sandbox()
     if reason := await _measure_disk(folder, limits):
@@ -94,7 +94,7 @@ async def run_in_sandbox(
     growing = asyncio.create_task(_watch_disk(folder, limits))
     try:
         reason = await _watch(process, limits, growing) or await _measure_disk(folder, limits)
-        return Ended(None if reason else process.returncode, (await reading).decode(errors="replace"), reason)
+        return CommandEnd(None if reason else process.returncode, (await reading).decode(errors="replace"), reason)
     finally:
         growing.cancel()
         reading.cancel()

@@ -15,7 +15,7 @@ from langgraph.graph import StateGraph
 from typing_extensions import override
 
 from gristmill.agents.checkpoints import SQL
-from gristmill.agents.desk import Desk
+from gristmill.agents.run_handle import RunHandle
 from gristmill.db import Database
 from gristmill.errors import LeaseLost, Permanent
 from gristmill.ids import RunId
@@ -50,16 +50,16 @@ class RunSaver(AsyncPostgresSaver):
             yield cursor
 
 
-async def walk(graph: AnyGraph, desk: Desk, start: Mapping[str, Any]) -> Mapping[str, Any]:
+async def walk(graph: AnyGraph, handle: RunHandle, start: Mapping[str, Any]) -> Mapping[str, Any]:
     """Carry a run through a graph, from its beginning or from its last checkpoint; its last state.
 
     A node that was interrupted runs again from its beginning. The state after each node is written before the next one
     begins.
     """
-    most = desk.settings.agents.max_iterations
-    saver = RunSaver(desk.db, desk.run.id, desk.fence)
+    most = handle.settings.agents.max_iterations
+    saver = RunSaver(handle.db, handle.run.id, handle.fence)
     compiled = cast(Any, graph).compile(checkpointer=saver)  # its types name what is not known of a state
-    config: RunnableConfig = {"configurable": {"thread_id": str(desk.run.id)}, "recursion_limit": 2 * most}
+    config: RunnableConfig = {"configurable": {"thread_id": str(handle.run.id)}, "recursion_limit": 2 * most}
     known = await compiled.aget_state(config)
     # the worker before died between its last node and its report; `next` would be empty, too, where a node has ended
     # and the checkpoint behind it is missing

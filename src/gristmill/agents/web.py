@@ -7,16 +7,16 @@ from gristmill.agents.ask import api, openai, pages
 from gristmill.agents.mcp import http as mcp
 from gristmill.agents.memory import api as memory
 from gristmill.agents.memory import pages as memory_pages
-from gristmill.serving import Entry, WebPart
+from gristmill.serving import MenuEntry, WebPart
 
 WEB = WebPart(
     api=[api.ROUTES, acting.RUNS, live_api.ROUTES, acting.QUESTIONS, acting.POLICIES, memory.MEMORY, memory.PROCEDURES],
     console=[pages.PAGES, acting_pages.RUNS, acting_pages.QUESTIONS, memory_pages.PAGES],
     foreign=[openai.ROUTES, mcp.ROUTES],
     menu=[
-        Entry("/ask", "Ask", "ask", place=20),
-        Entry("/runs", "Runs", "agents", place=40),
-        Entry("/questions", "Questions", "questions", place=42),
-        Entry("/memory", "Memory", "memory", place=44),
+        MenuEntry("/ask", "Ask", "ask", place=20),
+        MenuEntry("/runs", "Runs", "agents", place=40),
+        MenuEntry("/questions", "Questions", "questions", place=42),
+        MenuEntry("/memory", "Memory", "memory", place=44),
     ],
 )

@@ -16,7 +16,7 @@ class Rhythm:
 
 
 @dataclass(frozen=True)
-class Step:
+class AlarmStep:
     """What becomes of an alarm: since when it is so, whether it is so for long enough, and whom to tell what."""
 
     since: datetime
@@ -25,16 +25,16 @@ class Step:
     forget: bool = False  # it never fired, and is not found any more
 
 
-def decide(known: OpenAlarm | None, finding: Finding | None, now: datetime, rhythm: Rhythm) -> Step:
+def decide(known: OpenAlarm | None, finding: Finding | None, now: datetime, rhythm: Rhythm) -> AlarmStep:
     """`known` is the alarm as the last look left it, `finding` what this look found; one of them is there."""
     unbroken = known is not None and finding is not None and known.mark == finding.mark
     since = known.since if known is not None and unbroken else now
     holds = finding is not None and now - since >= finding.lasting
     if known is None or known.fired_at is None:
-        return Step(since, holds, "fired" if holds else None, forget=finding is None)
+        return AlarmStep(since, holds, "fired" if holds else None, forget=finding is None)
     if holds:
-        return Step(since, holds, "repeated" if _is_due(known, now, rhythm.repeat) else None)
-    return Step(since, holds, "over" if now - known.seen_at >= rhythm.calm else None)
+        return AlarmStep(since, holds, "repeated" if _is_due(known, now, rhythm.repeat) else None)
+    return AlarmStep(since, holds, "over" if now - known.seen_at >= rhythm.calm else None)
 
 
 def _is_due(known: OpenAlarm, now: datetime, repeat: timedelta) -> bool:

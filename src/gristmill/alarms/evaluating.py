@@ -6,7 +6,7 @@ from datetime import datetime
 from functools import partial
 from typing import Any
 
-from gristmill.alarms.deciding import Rhythm, Step, decide
+from gristmill.alarms.deciding import AlarmStep, Rhythm, decide
 from gristmill.alarms.letters import EvaluateAlarms, TellAlarm
 from gristmill.alarms.model import AlarmId, OpenAlarm
 from gristmill.alarms.store import SQL
@@ -25,7 +25,7 @@ LEVELS = ("warning", "critical")
 
 
 @dataclass(frozen=True)
-class Look:
+class AlarmLook:
     """What one look found: `rules` are those that could be asked; alarms of others stay as they are."""
 
     at: datetime
@@ -38,7 +38,7 @@ async def evaluate_alarms(_: EvaluateAlarms, *, db: Database, settings: Settings
     return Done(write=partial(settle_look, look=look, settings=settings.alarms))
 
 
-async def look_at_rules(db: Database, settings: Settings, watches: Sequence[Watch]) -> Look:
+async def look_at_rules(db: Database, settings: Settings, watches: Sequence[Watch]) -> AlarmLook:
     """Ask every watch by itself: one that fails is an alarm, and the others are asked all the same."""
     async with db.reading() as tx:
         now = await tx.only_value(SQL["now"], datetime)
@@ -50,7 +50,7 @@ async def look_at_rules(db: Database, settings: Settings, watches: Sequence[Watc
         else:
             rules.extend(watch.rules)
             findings.extend(found)
-    return Look(now, tuple(rules), tuple(findings))
+    return AlarmLook(now, tuple(rules), tuple(findings))
 
 
 async def _ask(db: Database, settings: Settings, watch: Watch) -> Sequence[Finding] | Finding:
@@ -68,7 +68,7 @@ async def _ask(db: Database, settings: Settings, watch: Watch) -> Sequence[Findi
 # --- settling
 
 
-async def settle_look(tx: Tx, *, look: Look, settings: AlarmSettings) -> None:
+async def settle_look(tx: Tx, *, look: AlarmLook, settings: AlarmSettings) -> None:
     """Turn findings into alarms and alarms into letters, in the transaction that completes the look."""
     if await tx.one(SQL["lock_round"], at=look.at) is None:
         return
@@ -78,12 +78,12 @@ async def settle_look(tx: Tx, *, look: Look, settings: AlarmSettings) -> None:
     }
     found = {(one.rule, one.subject, one.scope): _shorten(one) for one in look.findings}
     for key in [*known, *(key for key in found if key not in known)]:
-        await _settle(tx, Case(known.get(key), found.get(key)), look.at, settings)
+        await _settle(tx, AlarmCase(known.get(key), found.get(key)), look.at, settings)
     await tx.execute(SQL["clean"], before=look.at - settings.keep_for)
 
 
 @dataclass(frozen=True)
-class Case:
+class AlarmCase:
     """An alarm as the last look left it, and what this look found; one of the two is there."""
 
     known: OpenAlarm | None
@@ -99,7 +99,7 @@ class Case:
         return one is not None and not one.quiet and LEVELS.index(one.level) >= LEVELS.index(channel.level)
 
 
-async def _settle(tx: Tx, case: Case, now: datetime, settings: AlarmSettings) -> None:
+async def _settle(tx: Tx, case: AlarmCase, now: datetime, settings: AlarmSettings) -> None:
     step = decide(case.known, case.finding, now, Rhythm(settings.repeat, settings.calm))
     id_ = await _write(tx, case, step, now)
     if step.event is None:
@@ -110,7 +110,7 @@ async def _settle(tx: Tx, case: Case, now: datetime, settings: AlarmSettings) ->
     await send_many(tx, [TellAlarm(id_, name, step.event, case.number) for name in wanted])
 
 
-async def _write(tx: Tx, case: Case, step: Step, now: datetime) -> AlarmId:
+async def _write(tx: Tx, case: AlarmCase, step: AlarmStep, now: datetime) -> AlarmId:
     if case.known is None:
         assert case.finding is not None
         return AlarmId(
@@ -125,7 +125,7 @@ async def _write(tx: Tx, case: Case, step: Step, now: datetime) -> AlarmId:
     return case.known.id
 
 
-def _columns(finding: Finding, step: Step, now: datetime) -> dict[str, Any]:
+def _columns(finding: Finding, step: AlarmStep, now: datetime) -> dict[str, Any]:
     said = {"level": finding.level, "sentence": finding.sentence, "advice": finding.advice, "mark": finding.mark}
     return {**said, "since": step.since, "now": now, "fires": step.event == "fired"}
 

@@ -17,7 +17,7 @@ LONGEST_NOTE = 1_000  # characters
 
 
 @dataclass(frozen=True)
-class Round:
+class AlarmRound:
     """When the rules were looked at last."""
 
     at: datetime | None
@@ -68,7 +68,7 @@ async def note_delivery(tx: Tx, *, alarm: AlarmId, channel: str, event: Event, n
 
 async def explain_silence(tx: Tx) -> str | None:
     """Why an empty list means nothing: nobody has looked at the rules for some minutes."""
-    last = await tx.one(SQL["last_round"], Round)
+    last = await tx.one(SQL["last_round"], AlarmRound)
     if last is None or last.age is None:
         return "No worker has looked at the rules of alarms yet: run gristmill up or gristmill worker."
     if last.age < LATE:

@@ -3,7 +3,7 @@
 from datetime import datetime
 from functools import partial
 
-from gristmill.alarms.channels import Message, tell_channel
+from gristmill.alarms.channels import AlarmMessage, tell_channel
 from gristmill.alarms.letters import TellAlarm
 from gristmill.alarms.model import Alarm, AlarmId
 from gristmill.alarms.store import SQL, load_alarm, note_delivery
@@ -24,12 +24,12 @@ async def tell_alarm(letter: TellAlarm, *, db: Database, settings: Settings) -> 
         return Skip("the alarm is long over and forgotten")
     if letter.event != "over" and alarm.over_at is not None:
         return Skip("the alarm was over before anybody could be told")
-    await _tell(channel, Message(alarm, letter.event, letter.number), settings)
+    await _tell(channel, AlarmMessage(alarm, letter.event, letter.number), settings)
     write = partial(note_delivery, alarm=alarm.id, channel=channel.name, event=letter.event, number=letter.number)
     return Done(write=write)
 
 
-async def _tell(channel: Channel, message: Message, settings: Settings) -> None:
+async def _tell(channel: Channel, message: AlarmMessage, settings: Settings) -> None:
     try:
         await tell_channel(channel, message, settings)
     except Refused as refused:  # a secret is not where it should be: somebody must mend it, then replay the dead letter
@@ -48,7 +48,7 @@ async def try_channel(tx: Tx, settings: Settings, name: str) -> None:
     """Tell a channel of an alarm that is none, now and not by a task: whoever waits sees what is wrong."""
     channel = find_channel(settings.alarms, name)
     now = await tx.only_value(SQL["now"], datetime)
-    await tell_channel(channel, Message(_make_sample(now), "fired", now.microsecond), settings)
+    await tell_channel(channel, AlarmMessage(_make_sample(now), "fired", now.microsecond), settings)
 
 
 def _make_sample(now: datetime) -> Alarm:

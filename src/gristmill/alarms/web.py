@@ -21,9 +21,9 @@ from gristmill.errors import Permanent, Refused, Transient, Unknown
 from gristmill.serving import (
     Caller,
     Cursor,
-    Entry,
     Listing,
     Manager,
+    MenuEntry,
     Problem,
     Services,
     Viewer,
@@ -257,4 +257,4 @@ async def _note_test(services: Services, caller: Caller, name: str) -> None:
         await services.record(tx, caller, "test", f"channel {name}")
 
 
-WEB = WebPart(api=[ROUTES], console=[PAGES], menu=[Entry("/alarms", "Alarms", "bell", place=90)])
+WEB = WebPart(api=[ROUTES], console=[PAGES], menu=[MenuEntry("/alarms", "Alarms", "bell", place=90)])

@@ -17,7 +17,7 @@ Limit = Annotated[int, typer.Option(min=1, max=10_000, help="How many at most.")
 
 
 @dataclass(frozen=True)
-class Seen:
+class AlarmsSeen:
     """The alarms, and why an empty list may mean nothing."""
 
     alarms: Sequence[Alarm]
@@ -81,9 +81,9 @@ def try_(channel: Annotated[str, typer.Argument(help="Its name in the settings."
     emit(json, {"channel": channel, "reached": True}, lambda: f"The test reached {channel}.")
 
 
-async def _load(state: States, limit: int) -> Seen:
+async def _load(state: States, limit: int) -> AlarmsSeen:
     async with session() as at, at.db.reading() as tx:
-        return Seen(await list_alarms(tx, state, limit=limit), await explain_silence(tx))
+        return AlarmsSeen(await list_alarms(tx, state, limit=limit), await explain_silence(tx))
 
 
 async def _acknowledge(alarm: AlarmId, note: str) -> Alarm:

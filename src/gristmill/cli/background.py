@@ -40,7 +40,7 @@ class Workers:
         self._at = at
 
     async def keep_during(self, doing: Coroutine[Any, Any, R]) -> R:
-        """What comes of `doing`; workers that end meanwhile are started again. Refused if they end at once, always."""
+        """The result of `doing`. Workers that end meanwhile are started again. Refused if they always end at once."""
         main, keeping = asyncio.create_task(doing), asyncio.create_task(self._keep())
         try:
             await asyncio.wait([main, keeping], return_when=asyncio.FIRST_COMPLETED)

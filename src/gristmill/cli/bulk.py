@@ -15,7 +15,7 @@ from gristmill.ids import TaskId
 from gristmill.queue import (
     Action,
     Bulk,
-    Preview,
+    BulkPreview,
     TaskFilter,
     get_bulk,
     list_bulks,
@@ -125,12 +125,12 @@ def undo(bulk: Id, json: Json = False) -> None:
 # --- work
 
 
-async def _preview(action: Action, wanted: TaskFilter, value: int | None) -> Preview:
+async def _preview(action: Action, wanted: TaskFilter, value: int | None) -> BulkPreview:
     async with session() as at, at.db.transaction() as tx:
         return await preview_bulk(tx, action, wanted, value)
 
 
-def _confirm(action: str, seen: Preview, *, yes: bool, as_json: bool) -> None:
+def _confirm(action: str, seen: BulkPreview, *, yes: bool, as_json: bool) -> None:
     if yes or not seen.count:
         return
     if as_json or not sys.stdin or not sys.stdin.isatty():
@@ -183,11 +183,11 @@ async def _undo(bulk: int) -> Bulk:
 # --- views
 
 
-def _count(seen: Preview) -> str:
+def _count(seen: BulkPreview) -> str:
     return f"{'' if seen.exact else 'at least '}{seen.count:,} task{'' if seen.count == 1 else 's'}"
 
 
-def _preview_view(seen: Preview) -> RenderableType:
+def _preview_view(seen: BulkPreview) -> RenderableType:
     if not seen.count:
         return Text("No task fits.")
     rows = [(str(one.id), one.kind, one.status, shorten(one.error or one.payload or "", 80)) for one in seen.samples]

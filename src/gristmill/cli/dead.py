@@ -26,7 +26,7 @@ from gristmill.db import Tx
 from gristmill.durations import format_duration
 from gristmill.errors import Refused
 from gristmill.ids import TaskId
-from gristmill.queue import Event, Task, dead, get_task, history, list_queue_names
+from gristmill.queue import HistoryEvent, Task, dead, get_task, history, list_queue_names
 from gristmill.wording import format_count
 
 app = typer.Typer(no_args_is_help=True)
@@ -149,7 +149,7 @@ async def _load_letters(wanted: dict[str, Any]) -> tuple[list[dead.DeadLetter], 
         return found, await names_of(tx, {one.owner for one in found})
 
 
-async def _load_letter(task: TaskId) -> tuple[Task, list[Event]]:
+async def _load_letter(task: TaskId) -> tuple[Task, list[HistoryEvent]]:
     async with session() as at, at.db.transaction() as tx:
         found = await get_task(tx, task)
         if found.status != "failed":
@@ -235,7 +235,7 @@ def _letters_table(found: Sequence[dead.DeadLetter], names: Mapping[str, str]) -
     return make_table(columns, rows, empty=NOTHING)
 
 
-def _letter_view(found: Task, events: Sequence[Event]) -> RenderableType:
+def _letter_view(found: Task, events: Sequence[HistoryEvent]) -> RenderableType:
     rows = [(one.at, one.what, one.attempt, one.worker, one.text or "") for one in events]
     top = make_facts(
         [

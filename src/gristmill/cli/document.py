@@ -20,12 +20,12 @@ from gristmill.db import Database, Tx
 from gristmill.documents import (
     MOST_FAILURES,
     OPEN,
-    Failure,
     PageProgress,
     PhaseProgress,
     Progress,
     Removed,
     Skipped,
+    UnitFailure,
     add_again,
     clear_copies,
     clear_images,
@@ -55,7 +55,7 @@ MOST_PAGES = 60  # of a document's pages in one table, and of its parts
 
 
 @dataclass(frozen=True)
-class Seen:
+class DocumentSeen:
     """A document as it is shown."""
 
     document: Progress
@@ -63,8 +63,8 @@ class Seen:
     errors: dict[DocumentId, str]  # of the parts that failed; of the first ones if there are very many
     pages: list[PageProgress]
     skipped: list[Skipped]
-    setbacks: list[Failure]
-    failures: list[Failure]
+    setbacks: list[UnitFailure]
+    failures: list[UnitFailure]
 
 
 def register(root: typer.Typer, text: str) -> None:
@@ -151,23 +151,23 @@ def rm(
     emit(json, gone, lambda: _removal_view(gone))
 
 
-async def _open_and_load(id_: DocumentId) -> Seen:
+async def _open_and_load(id_: DocumentId) -> DocumentSeen:
     if is_elsewhere():
         one, parts, pages, detail = remote().fetch_document(id_)
         known = remote().make_failures
-        return Seen(
+        return DocumentSeen(
             one, parts, {}, pages, remote().make_skipped(detail.skipped), known(detail.setbacks), known(detail.failures)
         )
     async with session() as at, at.db.transaction(snapshot=True) as tx:
         return await _load_seen(tx, id_)
 
 
-async def _load_seen(tx: Tx, id_: DocumentId) -> Seen:
+async def _load_seen(tx: Tx, id_: DocumentId) -> DocumentSeen:
     found = await load_progress(tx, [id_, *await find_parts(tx, [id_])])
     one = _pick_document(found, id_)
     parts = [part for part in found if part.id != id_]
     troubles = await list_setbacks(tx, id_), await list_failures(tx, id_)
-    return Seen(
+    return DocumentSeen(
         one, parts, await _load_errors(tx, parts), await list_pages(tx, id_), await list_skipped(tx, id_), *troubles
     )
 
@@ -262,7 +262,7 @@ def _refuse_unknown(id_: DocumentId) -> Refused:
     return Refused(f"There is no document {id_}: gristmill documents lists them.")
 
 
-def _document_view(seen: Seen) -> RenderableType:
+def _document_view(seen: DocumentSeen) -> RenderableType:
     one = seen.document
     top = make_facts(
         [

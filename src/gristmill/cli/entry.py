@@ -163,7 +163,7 @@ def build(words: Sequence[str] = ()) -> typer.Typer:
                 module = importlib.import_module(f"gristmill.cli.{MODULES.get(name, name)}")
             cast(Callable[[typer.Typer, str], None], module.register)(app, text)
         else:
-            app.command(name, help=text)(_unloaded)
+            app.command(name, help=text)(_stand_in)
     return app
 
 
@@ -216,7 +216,7 @@ def _root(
     """Grinds documents into knowledge, and knowledge into work, on one PostgreSQL of your own."""
 
 
-def _unloaded() -> None:
+def _stand_in() -> None:
     """Stands for a command that is only listed."""
 
 

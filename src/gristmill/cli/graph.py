@@ -196,7 +196,7 @@ async def _find_nodes(scope: Scope, text: str, limit: int) -> list[graph.FoundNo
         return await graph.find(tx, scope, text, limit=limit)
 
 
-async def _count_graph(scope: Scope) -> graph.Counts:
+async def _count_graph(scope: Scope) -> graph.GraphCounts:
     async with session() as at, at.db.transaction() as tx:
         await warn_of_lack(tx, scope)
         return await graph.counts(tx, scope)
@@ -281,14 +281,14 @@ def _path_view(source: str, target: str, hops: int, steps: Sequence[dict[str, An
         return Text(f"“{source}” and “{target}” are the same node.", style="dim")
     rows: list[tuple[Any, ...]] = []
     for step in steps:
-        edge: graph.Step = step["edge"]
+        edge: graph.PathEdge = step["edge"]
         shown: list[graph.Evidence] = step["shown_by"]
         said = f"{_format_place(shown[0])} “{shown[0].snippet}”" if shown else ""
         rows.append((edge.source, f"─{edge.type}→", edge.target, edge.evidence, said))
     return make_table(("~from", "", "~to", ">evidence", "for example"), rows, empty="")
 
 
-def _counts_view(found: graph.Counts) -> RenderableType:
+def _counts_view(found: graph.GraphCounts) -> RenderableType:
     top = make_facts(
         [
             ("nodes", found.nodes),

@@ -60,22 +60,24 @@ async def hint_at_workers(at: Session) -> None:
 
 
 @dataclass(frozen=True)
-class Note:
+class WaitReason:
     """A reason why documents wait that is not an error of a document."""
 
     about: str
     sentence: str
 
 
-def find_notes(settings: Settings, found: Sequence[Progress]) -> list[Note]:
+def find_notes(settings: Settings, found: Sequence[Progress]) -> list[WaitReason]:
     """What these documents wait for: an LLM, or space on the disk."""
-    notes: list[Note] = []
+    notes: list[WaitReason] = []
     if full := explain_full_disk(settings.data):
-        notes.append(Note("disk", full))
+        notes.append(WaitReason("disk", full))
     waiting = sum(_count_waiting_for_llm(one) for one in found)
     if settings.llm.model and waiting:
         chunks = format_count(waiting, "chunk")
-        notes.append(Note("llm", f"Waiting for the LLM {settings.llm.model} at {settings.llm.url}: {chunks} to go."))
+        notes.append(
+            WaitReason("llm", f"Waiting for the LLM {settings.llm.model} at {settings.llm.url}: {chunks} to go.")
+        )
     return notes
 
 
@@ -91,7 +93,7 @@ class _Lines:
         self._documents: dict[DocumentId, tuple[str, str, float]] = {}
         self._notes: dict[str, float] = {}
 
-    def print_changes(self, found: Sequence[Progress], notes: Sequence[Note], now: float) -> None:
+    def print_changes(self, found: Sequence[Progress], notes: Sequence[WaitReason], now: float) -> None:
         for one in found:
             status, summary, at = self._documents.get(one.id, ("", "", now))
             moved = one.summary != summary and (one.has_ended or now - at > SILENCE)
@@ -109,7 +111,7 @@ def as_dict(one: Progress) -> dict[str, Any]:
 
 
 def draw_board(
-    found: Sequence[Progress], *, rows: int, tally: Tally | None = None, notes: Sequence[Note] = ()
+    found: Sequence[Progress], *, rows: int, tally: Tally | None = None, notes: Sequence[WaitReason] = ()
 ) -> RenderableType:
     """Documents that move, then those with errors, then the newest; never more than fits.
 

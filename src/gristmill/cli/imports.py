@@ -18,12 +18,12 @@ from gristmill.cli.session import Session, run, session
 from gristmill.errors import GristmillError
 from gristmill.processes import ProcessPool
 from gristmill.records import (
+    FilePreview,
     Import,
+    ImportPlan,
+    LoadingImport,
     Options,
-    Plan,
-    Preview,
     Readers,
-    Started,
     TableIntake,
     load_embedding_progress,
     load_report,
@@ -165,7 +165,7 @@ async def _import_file(
     return report
 
 
-async def _follow(at: Session, started: Started, *, quiet: bool) -> Import:
+async def _follow(at: Session, started: LoadingImport, *, quiet: bool) -> Import:
     """Look at an import until its rows are loaded, and its records embedded if that was asked for."""
     columns = (TextColumn("{task.description}", markup=False), BarColumn(), MofNCompleteColumn())
     with Progress(*columns, console=err, transient=True, disable=quiet or not err.is_terminal) as bars:
@@ -187,7 +187,7 @@ async def _follow(at: Session, started: Started, *, quiet: bool) -> Import:
 # --- views
 
 
-def _started_view(name: str, started: Started) -> RenderableType:
+def _started_view(name: str, started: LoadingImport) -> RenderableType:
     rows = format_count(started.preview.estimated_rows, "row")
     return Text.assemble(
         (f"{name}: ", "bold"),
@@ -196,7 +196,7 @@ def _started_view(name: str, started: Started) -> RenderableType:
     )
 
 
-def _write_dialect(plan: Plan) -> str:
+def _write_dialect(plan: ImportPlan) -> str:
     dialect = plan.dialect
     how = dialect.format.upper()
     if dialect.format == "csv":
@@ -206,7 +206,7 @@ def _write_dialect(plan: Plan) -> str:
     return "; ".join(parts + ([f"category: {plan.category}"] if plan.category else []))
 
 
-def preview_view(name: str, preview: Preview, price: float) -> RenderableType:
+def preview_view(name: str, preview: FilePreview, price: float) -> RenderableType:
     """What a file would become."""
     plan = preview.plan
     cost = preview.estimated_tokens * price / 1_000_000

@@ -22,14 +22,14 @@ from gristmill.qualifier import (
     STATES,
     UNDECIDED,
     URGENCIES,
-    Event,
     Explanation,
-    Item,
+    ItemEvent,
+    ItemMemory,
+    ItemMessage,
     ItemResult,
     ItemState,
-    Memory,
-    Message,
-    Wish,
+    ItemWish,
+    WorkItem,
     add_item,
     answer,
     cancel_item,
@@ -69,11 +69,11 @@ def register(root: typer.Typer, text: str) -> None:
 class Details:
     """An item with what belongs to it."""
 
-    item: Item
-    memory: Memory | None
+    item: WorkItem
+    memory: ItemMemory | None
     result: ItemResult | None
-    messages: Sequence[Message]
-    reopened: Sequence[Event]  # when it was worked on again after it had ended
+    messages: Sequence[ItemMessage]
+    reopened: Sequence[ItemEvent]  # when it was worked on again after it had ended
 
 
 @app.command()
@@ -98,7 +98,7 @@ def add(
 
     Example: gristmill item add "Call the miller about the bearing" --urgency high
     """
-    wish = Wish(
+    wish = ItemWish(
         text,
         title,
         _choose(type, ADDED, "type"),
@@ -248,14 +248,14 @@ def first(id: Id, json: Json = False) -> None:
 # --- work
 
 
-async def _add(wish: Wish, scope: Scope) -> Item:
+async def _add(wish: ItemWish, scope: Scope) -> WorkItem:
     async with session() as at, at.db.transaction() as tx:
         return await add_item(tx, scope, wish, by=name_user())
 
 
 async def _list(
     states: Sequence[ItemState], limit: int, scope: Scope | None, *, in_line: bool, copied: bool
-) -> list[Item]:
+) -> list[WorkItem]:
     async with session() as at, at.db.reading(seen_from=scope) as tx:
         return await (list_in_line(tx, limit=limit) if in_line else list_items(tx, states, limit=limit, copied=copied))
 
@@ -268,14 +268,14 @@ async def _show(id_: WorkItemId) -> Details:
         return Details(item, memory, result, await list_messages(tx, id_), reopened)
 
 
-async def _events(id_: WorkItemId) -> list[Event]:
+async def _events(id_: WorkItemId) -> list[ItemEvent]:
     async with session() as at, at.db.reading() as tx:
         await get_item(tx, id_)
         return await list_events(tx, id_, limit=MOST_EVENTS)
 
 
-def _change(id_: int, as_json: bool, change: Callable[[Tx, WorkItemId], Awaitable[Item]]) -> None:
-    async def work() -> Item:
+def _change(id_: int, as_json: bool, change: Callable[[Tx, WorkItemId], Awaitable[WorkItem]]) -> None:
+    async def work() -> WorkItem:
         async with session() as at, at.db.transaction() as tx:
             return await change(tx, WorkItemId(id_))
 
@@ -283,12 +283,12 @@ def _change(id_: int, as_json: bool, change: Callable[[Tx, WorkItemId], Awaitabl
     emit(as_json, found, lambda: _show_table([found]))
 
 
-async def _position(tx: Tx, id_: WorkItemId, position: int | None) -> Item:
+async def _position(tx: Tx, id_: WorkItemId, position: int | None) -> WorkItem:
     await position_item(tx, await get_item(tx, id_), position, by=name_user())
     return await get_item(tx, id_)
 
 
-async def _place(tx: Tx, id_: WorkItemId, *, before: int | None = None, after: int | None = None) -> Item:
+async def _place(tx: Tx, id_: WorkItemId, *, before: int | None = None, after: int | None = None) -> WorkItem:
     others = {
         name: WorkItemId(one) if one is not None else None for name, one in (("before", before), ("after", after))
     }
@@ -308,7 +308,7 @@ async def show_qualified(at: Session, documents: Sequence[DocumentId]) -> None:
         out.print(make_table([">item", "~title", "state", "due", "because"], rows, empty=""))
 
 
-async def wait_until_decided(at: Session, documents: Sequence[DocumentId]) -> list[tuple[Item, str]]:
+async def wait_until_decided(at: Session, documents: Sequence[DocumentId]) -> list[tuple[WorkItem, str]]:
     """A document is read long before it is complete: only an LLM may still be asked."""
     loop = asyncio.get_running_loop()
     end = loop.time() + PATIENCE
@@ -331,22 +331,22 @@ async def wait_until_kept(at: Session) -> None:
         await asyncio.sleep(LOOK_EVERY)
 
 
-async def _explain(tx: Tx, item: Item) -> str:
+async def _explain(tx: Tx, item: WorkItem) -> str:
     memory = await load_memory(tx, item.id)
     return shorten(memory.reason, 200) if memory else (item.warning or "It is not decided yet.")
 
 
-def describe_state(item: Item) -> str:
+def describe_state(item: WorkItem) -> str:
     """The state in a few words: done: info only, scheduled for a time."""
     state = item.state.replace("_", " ")
     return f"{state}: {item.outcome.replace('_', ' ')}" if item.outcome else state
 
 
-def _find_time(item: Item) -> datetime | None:
+def _find_time(item: WorkItem) -> datetime | None:
     return item.scheduled_at or item.deadline
 
 
-def _show_table(items: Sequence[Item]) -> RenderableType:
+def _show_table(items: Sequence[WorkItem]) -> RenderableType:
     rows = [
         (
             item.id,
@@ -396,6 +396,6 @@ def _show_details(found: Details) -> RenderableType:
     return Group(facts, *(Text(line) for line in said), *reply)
 
 
-def _show_events(found: Sequence[Event]) -> RenderableType:
+def _show_events(found: Sequence[ItemEvent]) -> RenderableType:
     rows = [(one.at, one.title, one.by, shorten(one.why, 400)) for one in found]
     return make_table(["when", "state", "by", "why"], rows, empty="Nothing happened to it.")

@@ -11,7 +11,7 @@ from rich.progress import Progress
 from gristmill.cli.output import Json, emit, err, make_table
 from gristmill.cli.scopes import Client, Project
 from gristmill.cli.session import parse_span, run, session
-from gristmill.qualifier import ReplayedOutcome, ReplayReport, ReplayWish, describe_report, load_moment, replay
+from gristmill.qualifier import DecisionReplayWish, ReplayedOutcome, ReplayReport, describe_report, load_moment, replay
 from gristmill.wording import format_count
 
 app = typer.Typer(no_args_is_help=True)
@@ -54,7 +54,7 @@ async def _replay(span: timedelta, client: str | None, project: str | None, *, q
             return await replay(
                 at.db,
                 at.settings.qualifier,
-                ReplayWish(since, client, project),
+                DecisionReplayWish(since, client, project),
                 processes=max(1, os.cpu_count() or 1),
                 tell=lambda done, total: bar.update(line, completed=done, total=total),
             )

@@ -7,7 +7,7 @@ from rich.console import Group, RenderableType
 from rich.text import Text
 
 from gristmill.cli.output import format_moment, to_plain
-from gristmill.qualifier import Excerpt, Explanation
+from gristmill.qualifier import Explanation, MarkedExcerpt
 
 SMALL = str.maketrans("0123456789,", "⁰¹²³⁴⁵⁶⁷⁸⁹˒")
 AUTHORS = {"rules": "rules", "convention": "a convention", "llm": "the LLM"}
@@ -35,7 +35,7 @@ def _list_steps(why: Explanation) -> Iterator[Text]:
         yield line.append(f" ({step.rule})", style="dim")
 
 
-def _show_excerpt(excerpt: Excerpt) -> Text:
+def _show_excerpt(excerpt: MarkedExcerpt) -> Text:
     shown = Text("\n")
     shown.append("… " if excerpt.is_cut_before else "", style="dim")
     for piece in excerpt.pieces:

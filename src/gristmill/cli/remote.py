@@ -17,7 +17,7 @@ from gristmill.agents import (
     Run,
     RunNews,
     RunView,
-    Started,
+    RunWish,
     StepLine,
     WantedRuns,
     is_waiting,
@@ -25,7 +25,6 @@ from gristmill.agents import (
 from gristmill.cli.elsewhere import find_server
 from gristmill.client import ApiError, Client, Document, NotAnswering, models
 from gristmill.documents import (
-    Failure,
     PagePhase,
     PageProgress,
     PhaseProgress,
@@ -33,11 +32,12 @@ from gristmill.documents import (
     Removed,
     Skipped,
     Taken,
+    UnitFailure,
 )
 from gristmill.errors import Refused, Transient, Unknown
 from gristmill.ids import DocumentId, ScopeId, TaskId
 from gristmill.knowledge import Hit, Hits, Snippet
-from gristmill.queue import Cancelling, Event, Refusal, Revived, Task, Why
+from gristmill.queue import Cancelling, HistoryEvent, RetryRefusal, Revived, Task, Why
 from gristmill.scopes import GLOBAL, Scope
 from gristmill.settings import load
 
@@ -116,8 +116,8 @@ def fetch_document(document: int) -> tuple[Progress, list[Progress], list[PagePr
         return make_progress(detail), parts, [_make_page(one) for one in client.pages(document)], detail
 
 
-def make_failures(found: Iterable[models.Failure]) -> list[Failure]:
-    return [Failure(TaskId(one.task), one.kind, one.page, one.ordinal, one.error, one.attempts) for one in found]
+def make_failures(found: Iterable[models.Failure]) -> list[UnitFailure]:
+    return [UnitFailure(TaskId(one.task), one.kind, one.page, one.ordinal, one.error, one.attempts) for one in found]
 
 
 def make_skipped(found: Iterable[models.Skipped]) -> list[Skipped]:
@@ -238,7 +238,7 @@ def ask_elsewhere(
 # --- runs
 
 
-def start_elsewhere(wanted: Started) -> Run:
+def start_elsewhere(wanted: RunWish) -> Run:
     where = {"client": wanted.scope.client or None, "project": wanted.scope.project or None}
     how = {"repository": wanted.repository, "background": not wanted.foreground}
     with remote_client() as client:
@@ -332,10 +332,10 @@ def fetch_tasks(limit: int, **wanted: Any) -> list[Task]:
         return [make_task(one) for one in islice(client.tasks(limit=min(limit, 500), **wanted), limit)]
 
 
-def fetch_task(task: int) -> tuple[Task, list[Event], Why]:
+def fetch_task(task: int) -> tuple[Task, list[HistoryEvent], Why]:
     with remote_client() as client:
         found = client.task(task)
-    events = [Event(one.at, one.what, one.attempt, None, one.text) for one in found.history]
+    events = [HistoryEvent(one.at, one.what, one.attempt, None, one.text) for one in found.history]
     return make_task(found), events, Why(TaskId(task), found.status, found.why)
 
 
@@ -359,7 +359,7 @@ def cancel_elsewhere(tasks: Sequence[int]) -> Cancelling:
 
 
 def make_revived(done: models.Retried) -> Revived:
-    refused = tuple(Refusal(TaskId(one.id), one.reason) for one in done.refused)
+    refused = tuple(RetryRefusal(TaskId(one.id), one.reason) for one in done.refused)
     return Revived(tuple(TaskId(task) for task in done.tasks), refused)
 
 

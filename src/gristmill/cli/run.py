@@ -14,7 +14,7 @@ from gristmill.agents import (
     Run,
     RunNews,
     RunView,
-    Started,
+    RunWish,
     answer_question,
     begin_run,
     draw_run,
@@ -76,7 +76,7 @@ def start(
     scope = scope_of(client, project)
     if repository == "":
         raise Misused("An empty name is none: name the repository, or leave the option out.")
-    wanted = Started(request, name_user(), scope, repository=repository, foreground=wait)
+    wanted = RunWish(request, name_user(), scope, repository=repository, foreground=wait)
     begun: Run = remote().start_elsewhere(wanted) if is_elsewhere() else asyncio.run(_start(wanted))
     if not wait:
         emit(json, describe_run(begun), lambda: f"Run {begun.id} is on its way: gristmill run watch {begun.id}")
@@ -245,7 +245,7 @@ def stop(run: Id, json: Json = False) -> None:
 # --- on this machine
 
 
-async def _start(wanted: Started) -> Run:
+async def _start(wanted: RunWish) -> Run:
     async with session() as at, at.db.transaction() as tx:
         return await begin_run(tx, wanted)
 

@@ -22,7 +22,7 @@ from gristmill.sources import (
     ItemRow,
     Opener,
     Source,
-    Standing,
+    SourceStanding,
     Wanted,
     add_source,
     ask_for_poll,
@@ -54,7 +54,7 @@ def register(root: typer.Typer, text: str) -> None:
 
 
 @dataclass(frozen=True)
-class Shown:
+class SourceShown:
     """A source as people and programs see it."""
 
     id: int
@@ -255,7 +255,7 @@ def _read_options(words: Sequence[str]) -> dict[str, str]:
     return given
 
 
-async def _add(wanted: Wanted) -> Shown:
+async def _add(wanted: Wanted) -> SourceShown:
     async with session() as at, at.db.transaction() as tx:
         return (await _describe(tx, [await add_source(tx, wanted)]))[0]
 
@@ -270,24 +270,24 @@ def _look_for_folder(options: Mapping[str, Any]) -> None:
     warn(f"There is no folder {path} on this machine: workers that have it will poll it.")
 
 
-async def _list(client: str | None, project: str | None) -> list[Shown]:
+async def _list(client: str | None, project: str | None) -> list[SourceShown]:
     async with session() as at, at.db.transaction() as tx:
         return await _describe(tx, await list_sources(tx, client, project))
 
 
-async def _show(name: str, client: str | None, project: str | None) -> Shown:
+async def _show(name: str, client: str | None, project: str | None) -> SourceShown:
     async with session() as at, at.db.transaction() as tx:
         return (await _describe(tx, [await find_source(tx, name, client, project)]))[0]
 
 
-async def _describe(tx: Tx, sources: Sequence[Source]) -> list[Shown]:
+async def _describe(tx: Tx, sources: Sequence[Source]) -> list[SourceShown]:
     standings = await load_standings(tx, sources)
     counts = await count_items(tx, [one.id for one in sources])
     return [_make_shown(one, standings[one.id], counts[one.id]) for one in sources]
 
 
-def _make_shown(source: Source, standing: Standing, items: Mapping[str, int]) -> Shown:
-    return Shown(
+def _make_shown(source: Source, standing: SourceStanding, items: Mapping[str, int]) -> SourceShown:
+    return SourceShown(
         id=source.id,
         name=source.name,
         kind=source.kind,
@@ -326,7 +326,7 @@ async def _test(name: str, client: str | None, project: str | None) -> str:
             return await connector.check()
 
 
-async def _pause(name: str, client: str | None, project: str | None, *, paused: bool) -> Shown:
+async def _pause(name: str, client: str | None, project: str | None, *, paused: bool) -> SourceShown:
     async with session() as at, at.db.transaction() as tx:
         source = await find_source(tx, name, client, project)
         await pause_source(tx, source, paused)
@@ -373,7 +373,7 @@ async def _remove(name: str, client: str | None, project: str | None, *, keep: b
 # --- what they show
 
 
-def _show_table(found: Sequence[Shown]) -> RenderableType:
+def _show_table(found: Sequence[SourceShown]) -> RenderableType:
     rows = [
         (one.name, one.kind, one.scope, one.status, one.last_success, one.next_at, *_count(one), one.sentence)
         for one in found
@@ -382,12 +382,12 @@ def _show_table(found: Sequence[Shown]) -> RenderableType:
     return make_table(columns, rows, empty="There is no source yet: gristmill source add names one.")
 
 
-def _count(one: Shown) -> tuple[int, int, int]:
+def _count(one: SourceShown) -> tuple[int, int, int]:
     items = one.items
     return items.get("INDEXED", 0), items.get("NEW", 0) + items.get("INDEXING", 0), items.get("SET_ASIDE", 0)
 
 
-def _show_one(one: Shown) -> RenderableType:
+def _show_one(one: SourceShown) -> RenderableType:
     facts = asdict(one)
     shown = {name: value for name, value in facts.items() if name not in ("options", "items")}
     options = ", ".join(f"{name}={value}" for name, value in one.options.items())

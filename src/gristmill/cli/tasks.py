@@ -18,12 +18,12 @@ from gristmill.queue import (
     STATUSES,
     Cancelling,
     Envelope,
-    Event,
-    Found,
+    HistoryEvent,
     Revived,
     Spot,
     Task,
     TaskFilter,
+    TasksFound,
     Unique,
     Why,
     cancel,
@@ -205,7 +205,7 @@ def move(
 # --- work
 
 
-async def _find_tasks(wanted: TaskFilter, limit: int, before: TaskId | None) -> Found:
+async def _find_tasks(wanted: TaskFilter, limit: int, before: TaskId | None) -> TasksFound:
     async with session() as at, at.db.transaction() as tx:
         start = None if before is None else Spot(before, await _find_death(tx, before) if wanted.is_dead else None)
         return await find_tasks(tx, wanted, limit=limit, start=start, budget=PATIENCE)
@@ -215,7 +215,7 @@ async def _find_death(tx: Tx, task: TaskId) -> datetime | None:
     return (await get_task(tx, task)).finished_at
 
 
-async def _load_task(task: TaskId) -> tuple[Task, list[Event], Why]:
+async def _load_task(task: TaskId) -> tuple[Task, list[HistoryEvent], Why]:
     if is_elsewhere():
         return remote().fetch_task(task)
     async with session() as at, at.db.transaction() as tx:
@@ -306,7 +306,7 @@ def format_progress(one: Task) -> str:
     return f"{one.progress_current}{total} {one.progress_message or ''}".strip()
 
 
-def _task_view(one: Task, events: Sequence[Event], reason: Why) -> RenderableType:
+def _task_view(one: Task, events: Sequence[HistoryEvent], reason: Why) -> RenderableType:
     top = make_facts(
         [
             ("task", str(one.id)),

@@ -13,7 +13,7 @@ from gristmill.errors import Refused
 
 
 @dataclass(frozen=True)
-class Account:
+class SystemUser:
     """The system user the server runs as; PostgreSQL refuses root."""
 
     name: str
@@ -21,7 +21,7 @@ class Account:
     gid: int
 
 
-def account_of(cluster: Path) -> Account | None:
+def account_of(cluster: Path) -> SystemUser | None:
     """The user to run the server as: None for the current user; root uses the owner of the data, or a system user."""
     holder = cluster.stat().st_uid if cluster.exists() else None
     if os.geteuid() != 0:
@@ -32,7 +32,7 @@ def account_of(cluster: Path) -> Account | None:
             )
         return None
     if holder:
-        return Account(user_name(holder), holder, cluster.stat().st_gid)
+        return SystemUser(user_name(holder), holder, cluster.stat().st_gid)
     return system_account()
 
 
@@ -43,7 +43,7 @@ def user_name(uid: int | None) -> str:
         return str(uid)
 
 
-def system_account() -> Account:
+def system_account() -> SystemUser:
     """The user `postgres` where Debian made it, else our own `gristmill`, else `nobody`."""
     found = account("postgres") or account("gristmill")
     if found is None:
@@ -56,15 +56,15 @@ def system_account() -> Account:
     return found
 
 
-def account(name: str) -> Account | None:
+def account(name: str) -> SystemUser | None:
     try:
         entry = pwd.getpwnam(name)
     except KeyError:
         return None
-    return Account(name, entry.pw_uid, entry.pw_gid)
+    return SystemUser(name, entry.pw_uid, entry.pw_gid)
 
 
-def refuse_unreachable(folder: Path, owner: Account) -> None:
+def refuse_unreachable(folder: Path, owner: SystemUser) -> None:
     standing = next(path for path in (folder, *folder.parents) if path.exists())
     if run_as(owner, ["test", "-x", standing]).returncode:
         raise Refused(
@@ -73,7 +73,7 @@ def refuse_unreachable(folder: Path, owner: Account) -> None:
         )
 
 
-def own_folder(folder: Path, owner: Account | None) -> None:
+def own_folder(folder: Path, owner: SystemUser | None) -> None:
     """Makes a folder that only its owner may enter; refuses one that somebody else put in its place."""
     uid = owner.uid if owner else os.geteuid()
     with suppress(FileExistsError):
@@ -85,7 +85,7 @@ def own_folder(folder: Path, owner: Account | None) -> None:
         raise Refused(f"{folder} must be a folder that only {user_name(uid)} may enter: remove it, then try again.")
 
 
-def write_as(owner: Account | None, path: Path, text: str) -> None:
+def write_as(owner: SystemUser | None, path: Path, text: str) -> None:
     """Replaces a file by a new one: it is never half written, and no symlink is followed."""
     handle, draft = tempfile.mkstemp(dir=path.parent)
     with os.fdopen(handle, "w") as file:
@@ -96,12 +96,12 @@ def write_as(owner: Account | None, path: Path, text: str) -> None:
 
 
 def run_as(
-    owner: Account | None, command: list[str | Path], output: int = subprocess.PIPE
+    owner: SystemUser | None, command: list[str | Path], output: int = subprocess.PIPE
 ) -> subprocess.CompletedProcess[str]:
     """Runs a command to its end, in a session of its own, so that Ctrl-C in our terminal does not reach it."""
     return subprocess.run(
         command,
-        cwd="/",  # the other user may not be able to enter ours
+        cwd="/",  # the other user may not be allowed into our current folder
         user=owner.uid if owner else None,
         group=owner.gid if owner else None,
         extra_groups=[] if owner else None,

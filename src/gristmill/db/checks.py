@@ -23,7 +23,7 @@ GB = 2**30
 FULL = 64 * 2**20  # bytes: with less, PostgreSQL soon cannot add to its log, which grows by 16 MB at a time
 
 
-class Server(NamedTuple):
+class ServerFacts(NamedTuple):
     """A PostgreSQL server; `folder` is None for those who may not know it."""
 
     version: str
@@ -50,7 +50,7 @@ class LongTransaction(NamedTuple):
 async def examine_database(connection: Connection, settings: Settings) -> tuple[list[Check], SchemaState]:
     """Everything that can be asked of any database, also of one without our schema; and how that schema stands."""
     tx = Tx(connection)
-    server, extension = await tx.one(SQL["server"], Server), await tx.one(SQL["vector"], Extension)
+    server, extension = await tx.one(SQL["server"], ServerFacts), await tx.one(SQL["vector"], Extension)
     assert server is not None
     assert extension is not None
     latency, ahead = await _measure_time(tx)
@@ -69,7 +69,7 @@ async def examine_database(connection: Connection, settings: Settings) -> tuple[
 async def find_machine_troubles(tx: Tx, settings: Settings) -> list[Finding]:
     """What alarms ask about the machine of the database: disk and clock."""
     _, ahead = await _measure_time(tx)
-    server = await tx.one(SQL["server"], Server)
+    server = await tx.one(SQL["server"], ServerFacts)
     assert server is not None
     disk = judge_disk(*_measure_disk(settings, server))
     return [*find_by_check("disk", disk), *find_by_check("clock", judge_clocks(ahead))]
@@ -86,7 +86,7 @@ async def _measure_time(tx: Tx) -> tuple[float, float]:
     return min(tries)
 
 
-def _measure_disk(settings: Settings, server: Server) -> tuple[str, int | None, int]:
+def _measure_disk(settings: Settings, server: ServerFacts) -> tuple[str, int | None, int]:
     """The folder whose disk matters, with its free and its whole size; None if the disk cannot be seen from here."""
     known = (
         settings.data if not settings.database_url else Path(server.folder) if server.local and server.folder else None
@@ -108,7 +108,7 @@ def explain_full_disk(data: Path) -> str | None:
 # --- judgements
 
 
-def judge_server(server: Server, latency: float) -> Check:
+def judge_server(server: ServerFacts, latency: float) -> Check:
     sentence = (
         f"PostgreSQL {server.version} answers in {latency * 1000:.1f} ms and stores {server.size / 2**20:,.0f} MB."
     )

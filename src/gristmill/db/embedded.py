@@ -23,7 +23,7 @@ import psutil
 import psycopg
 from psycopg import sql
 
-from gristmill.db.accounts import Account, account_of, own_folder, refuse_unreachable, run_as, user_name, write_as
+from gristmill.db.accounts import SystemUser, account_of, own_folder, refuse_unreachable, run_as, user_name, write_as
 from gristmill.db.programs import MAJOR, programs_for
 from gristmill.db.roles import TENANT
 from gristmill.db.tuning import MB, server_settings
@@ -183,7 +183,7 @@ class Embedded:
         except (OSError, ValueError, psutil.Error):
             return None
 
-    def _bring_up(self, owner: Account | None) -> None:
+    def _bring_up(self, owner: SystemUser | None) -> None:
         """Starts the server if none runs; waits for one that is still starting or stopping."""
 
         def there() -> bool:
@@ -194,7 +194,7 @@ class Embedded:
         if not wait_until(RECOVERY, there):
             raise Refused(f"PostgreSQL recovers for more than {RECOVERY / 60:.0f} min: wait, and see {self.log}.")
 
-    def _start_anew(self, owner: Account | None) -> None:
+    def _start_anew(self, owner: SystemUser | None) -> None:
         refuse_foreign_cluster(self.cluster)
         programs = programs_for(owner, self.data)
         if not self.cluster.exists():
@@ -234,7 +234,7 @@ class Embedded:
             return len(lines) > 7 and lines[7].strip() == "ready"
         return False
 
-    def _initialise(self, programs: Path, owner: Account | None) -> None:
+    def _initialise(self, programs: Path, owner: SystemUser | None) -> None:
         """Builds the cluster under another name, so that an interrupted initdb leaves nothing that looks finished."""
         free = shutil.disk_usage(self.data).free
         if free < SPACE_TO_START:
@@ -257,13 +257,13 @@ class Embedded:
         write_as(owner, draft / "postgresql.conf", OWN_CONF)
         draft.rename(self.cluster)
 
-    def _configure(self, owner: Account | None) -> None:
+    def _configure(self, owner: SystemUser | None) -> None:
         own_folder(self.socket_folder, owner)
         values = server_settings(self.socket_folder) | dict(self.settings)
         lines = [f"{name} = '{value}'\n" for name, value in values.items()]
         write_as(owner, self.cluster / "gristmill.conf", "# Rewritten at every start.\n" + "".join(lines))
 
-    def _launch(self, programs: Path, owner: Account | None) -> None:
+    def _launch(self, programs: Path, owner: SystemUser | None) -> None:
         """Starts the server in a session of its own, without a parent whose end would end the server too."""
         patience = monotonic() + ORPHANS
         while self._postmaster() is None:
@@ -288,7 +288,7 @@ def has_database(connection: psycopg.Connection) -> bool:
     return connection.execute("SELECT FROM pg_database WHERE datname = 'gristmill'").rowcount > 0
 
 
-def prepare_folder(data: Path, cluster: Path) -> Account | None:
+def prepare_folder(data: Path, cluster: Path) -> SystemUser | None:
     """Makes a missing data folder, refuses one of another program, and returns the user that runs the server."""
     names = set(os.listdir(data)) - {"lost+found"} if data.exists() else set[str]()
     if names and LOCK not in names:
@@ -321,7 +321,7 @@ def refuse_foreign_cluster(cluster: Path) -> None:
 
 
 @contextmanager
-def open_log(path: Path, owner: Account | None) -> Generator[TextIO]:
+def open_log(path: Path, owner: SystemUser | None) -> Generator[TextIO]:
     if path.exists() and path.stat().st_size > LARGEST_LOG:
         path.replace(path.with_name(path.name + ".1"))
     handle = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW, 0o600)

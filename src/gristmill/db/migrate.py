@@ -264,18 +264,18 @@ async def read_applied(connection: AsyncConnection[Any]) -> Applied:
 
 
 @dataclass(frozen=True)
-class Server:
+class ServerTraits:
     """What definitions depend on beside their text."""
 
     has_tenant: bool
     has_invoker_views: bool
 
 
-async def look_at_server(connection: AsyncConnection[Any]) -> Server:
-    return Server(await has_tenant(connection), connection.info.server_version >= INVOKER_VIEWS)
+async def look_at_server(connection: AsyncConnection[Any]) -> ServerTraits:
+    return ServerTraits(await has_tenant(connection), connection.info.server_version >= INVOKER_VIEWS)
 
 
-def mark_of(definition: Definition, server: Server) -> str:
+def mark_of(definition: Definition, server: ServerTraits) -> str:
     """Its checksum, and what it was applied for: with the role or without, with views of the caller's rights or not."""
     match definition.name:
         case "access" | "views" if server.has_tenant:
@@ -291,7 +291,7 @@ def find_missing(ours: Schema, applied: Applied) -> list[Migration]:
     return [migration for migration in ours.migrations if (migration.room, migration.number) not in done]
 
 
-def find_outdated(ours: Schema, applied: Applied, server: Server) -> list[Definition]:
+def find_outdated(ours: Schema, applied: Applied, server: ServerTraits) -> list[Definition]:
     """The definitions that the database does not have in this form."""
     return [one for one in ours.definitions if (one.room, one.name, mark_of(one, server)) not in applied.definitions]
 

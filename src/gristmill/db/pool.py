@@ -62,11 +62,11 @@ class Viewpoint(Protocol):
 
 
 class Connection(AsyncConnection[TupleRow]):
-    """Whoever is cancelled while it waits for the server gives the connection up, at once.
+    """A connection that is given up at once when its user is cancelled while the server works.
 
-    psycopg would ask the server to cancel the statement and wait up to ten seconds for its answer; behind a broken
-    network, where we are cancelled because there is no answer, that is time which belongs to the next attempt. And
-    if the connection broke meanwhile, psycopg would raise that instead, and the cancellation would be lost.
+    psycopg would ask the server to cancel the statement, and wait up to ten seconds for the answer. Often a user is
+    cancelled because the network is broken: no answer comes, and the next attempt loses these seconds. If the
+    connection breaks while psycopg waits, psycopg raises that error, and the cancellation is lost.
     """
 
     seen_from: tuple[str, str] | None = (

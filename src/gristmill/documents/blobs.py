@@ -76,7 +76,7 @@ async def _pieces_of(file: BinaryIO) -> AsyncIterator[bytes]:
 
 
 async def _bring(db: Database, source: AsyncIterable[bytes]) -> Staged:
-    """Their hash is known when the last of them is there; until then nobody else finds them."""
+    """Write the bytes as they come. Their hash is known at the end; until then no other program can find them."""
     sum_, size, n = hashlib.sha256(), 0, 0
     async with db.transaction() as tx:
         begun = await tx.one(SQL["begin_staging"], _Begun)
@@ -160,9 +160,9 @@ async def release(tx: Tx, content: Staged) -> None:
 
 
 async def _hold_seen(tx: Tx, content: Staged) -> bool:
-    """Whether a document that the caller sees has these bytes: that shows as well as a pin that they are the caller's.
+    """Whether a document that the caller sees has these bytes: then the caller may use them without a pin.
 
-    They are held before that is asked: the document may be removed meanwhile, and its bytes with it.
+    The bytes are held before the question is asked: the document may be removed meanwhile, and its bytes with it.
     """
     await hold_bytes(tx, content.hash)
     return await tx.only_value(SQL["has_document"], bool, hash=content.hash)
@@ -183,7 +183,7 @@ async def drop_unused_bytes(tx: Tx, hashes: Sequence[bytes]) -> None:
 
 
 async def clear_staged(db: Database) -> None:
-    """Remove bytes that were staged long ago and that no document took in: their stager died, or thought better."""
+    """Remove bytes that were staged long ago and that no document took in: the program died, or did not need them."""
     async with db.transaction() as tx:
         await tx.execute(SQL["forget_claims"])
         left = await tx.values(SQL["unpin_abandoned"], int, age=ABANDONED)

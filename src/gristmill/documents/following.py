@@ -25,7 +25,7 @@ MOST_ERRORS = 3  # of one document
 
 
 @dataclass(frozen=True)
-class Look:
+class DocumentsNow:
     """Documents at one moment."""
 
     all: Sequence[Progress]  # that are followed, those that have ended included
@@ -35,7 +35,7 @@ class Look:
 
 async def follow_documents(
     db: Database, ids: Iterable[DocumentId], warn: Callable[[str], None], *, has_workers: bool = False
-) -> AsyncGenerator[Look]:
+) -> AsyncGenerator[DocumentsNow]:
     """Look at these documents, and at the documents found in them, until all have ended.
 
     An outage of the database is waited for, with a word to `warn`. If no worker comes, the rest is refused; a caller
@@ -62,7 +62,7 @@ async def follow_documents(
             found.pop(id_, None)  # it was removed, or a newer version took its place
         open_ = [one.id for one in looked if not one.has_ended]
         unattended = bool(open_) and attendance.has_just_lapsed(loop.time())
-        yield Look([found[id_] for id_ in sorted(found)], looked, unattended)
+        yield DocumentsNow([found[id_] for id_ in sorted(found)], looked, unattended)
         if not open_:
             return
         if not is_served:

@@ -6,7 +6,7 @@ from typing import Any, cast
 
 from gristmill.documents.letters import IngestText
 from gristmill.documents.reading import find_new_spans
-from gristmill.models import About, Evidence, Hint, Hints, Identity, make_hints, read_facts
+from gristmill.models import About, ClientIdentity, Hint, Hints, TextEvidence, make_hints, read_facts
 
 GAP = "\n\n"  # between title and text
 SENDERS = ("sender", "from")
@@ -35,7 +35,7 @@ def describe_text(letter: IngestText) -> About:
         recipients=tuple(one for name in RECIPIENTS for one in _list_texts(said.get(name))),
         headers={name.lower(): value for name, value in _read_pairs(said.get("headers")).items()},
         fields=_read_pairs(said.get("fields")),
-        me=Identity(tuple(letter.names), tuple(letter.addresses)),
+        me=ClientIdentity(tuple(letter.names), tuple(letter.addresses)),
     )
 
 
@@ -74,7 +74,7 @@ def _write(hint: Hint[Any], begins: int) -> dict[str, Any]:
     return {"value": value, "evidence": [_place(one, begins) for one in hint.evidence if one.words]}
 
 
-def _place(one: Evidence, begins: int) -> dict[str, Any]:
+def _place(one: TextEvidence, begins: int) -> dict[str, Any]:
     in_title = one.start < begins
     shift = 0 if in_title else begins
     return {

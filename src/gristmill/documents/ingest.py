@@ -16,7 +16,7 @@ from gristmill.documents.take_in import WholeText, take_in
 from gristmill.errors import Permanent, Refused
 from gristmill.ids import TaskId
 from gristmill.knowledge import Embedders, Piece, chunks, graph
-from gristmill.models import Extraction, Extractor, Passage, Summariser
+from gristmill.models import Extraction, Extractor, Summariser, TextPassage
 from gristmill.queue import Done, current
 from gristmill.scopes import Scope
 from gristmill.tasks import SendCallback
@@ -78,9 +78,9 @@ async def _draw(
     return [_Drawn(found.get(n), keys[n]) for n in range(len(pieces))]
 
 
-def _make_passage(piece: Piece, about: dict[str, Any]) -> Passage | None:
+def _make_passage(piece: Piece, about: dict[str, Any]) -> TextPassage | None:
     text, kind = chunks.choose_sentences(piece.text, piece.kind)
-    return Passage(text, piece.heading, kind, piece.language, about) if text else None
+    return TextPassage(text, piece.heading, kind, piece.language, about) if text else None
 
 
 async def _write(tx: Tx, *, item: WholeText, drawn: Sequence[_Drawn]) -> None:

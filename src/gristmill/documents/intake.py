@@ -21,7 +21,7 @@ def urn_of(path: Path) -> str:
 
 def name_of(path: PurePath) -> str:
     """The name of a file as it can be shown: whatever bytes a file system allows in it."""
-    return tidy.line(path.name) or "file"
+    return tidy.to_line(path.name) or "file"
 
 
 async def add_file(db: Database, path: Path, scope: Scope, *, max_bytes: int, urgency: Urgency = ORDINARY) -> Taken:
@@ -56,9 +56,9 @@ def _open_file(path: Path, max_bytes: int) -> BinaryIO:
     if stat.S_ISDIR(mode):
         os.listdir(path)  # says why, if it is closed to us
         raise Permanent("it is a link to a folder, which is not followed: add that folder itself")
-    if not stat.S_ISREG(mode):  # whoever opens a pipe waits for a writer
+    if not stat.S_ISREG(mode):  # a pipe, for example: to open one means to wait for its writer
         raise Permanent("it is neither a file nor a folder")
-    if path.is_symlink():  # a person who may add links to a folder could read closed files by us
+    if path.is_symlink():  # a link could lead to a file that its maker may not read, but we may
         raise Permanent("it is a link to a file, which is not followed: add that file itself")
     if about.st_size > max_bytes:
         raise refusals.too_large(about.st_size, max_bytes)

@@ -32,7 +32,7 @@ class DocumentFilter:
 
 
 @dataclass(frozen=True)
-class Portion:
+class DocumentPortion:
     """Some of the documents that fit; `next` is where to go on, also if few of those looked at fit. None at the end."""
 
     documents: Sequence[Progress]
@@ -40,7 +40,7 @@ class Portion:
 
 
 @dataclass(frozen=True)
-class Link:
+class DocumentLink:
     """A document by name."""
 
     id: DocumentId
@@ -56,7 +56,7 @@ class _Candidates(NamedTuple):
 
 async def find_documents(
     tx: Tx, wanted: DocumentFilter, *, before: DocumentId | None = None, limit: int = 50
-) -> Portion:
+) -> DocumentPortion:
     """The newest documents that fit, from the one before `before` on."""
     if wanted.status is not None and wanted.status not in STATUSES:
         raise Refused(f"“{wanted.status}” is no status of a document: there are {', '.join(STATUSES)}.")
@@ -68,11 +68,11 @@ async def find_documents(
         fitting = [one for one in reversed(await load_progress(tx, seen.ids)) if _fits(one, wanted)]
         found += fitting[: limit + 1 - len(found)]
         if len(found) > limit:
-            return Portion(found[:limit], found[limit - 1].id)
+            return DocumentPortion(found[:limit], found[limit - 1].id)
         if not seen.cut:
-            return Portion(found, None)
+            return DocumentPortion(found, None)
         before = seen.last
-    return Portion(found, before)
+    return DocumentPortion(found, before)
 
 
 def _fits(one: Progress, wanted: DocumentFilter) -> bool:
@@ -145,7 +145,7 @@ class ListPlace:
 
 @dataclass(frozen=True)
 class OrderedPortion:
-    """As Portion, in another order."""
+    """As DocumentPortion, in another order."""
 
     documents: Sequence[Progress]
     next: ListPlace | None
@@ -208,9 +208,9 @@ async def _read_ordered(
 # --- the tree
 
 
-async def list_containers(tx: Tx, document: DocumentId) -> list[Link]:
+async def list_containers(tx: Tx, document: DocumentId) -> list[DocumentLink]:
     """The documents that this one lies in, the outermost first."""
-    return await tx.all(SQL["containers"], Link, id=document)
+    return await tx.all(SQL["containers"], DocumentLink, id=document)
 
 
 async def find_containers(tx: Tx, ids: Sequence[DocumentId]) -> set[DocumentId]:

@@ -74,11 +74,11 @@ class Document:
 
 
 def owner_of(document: DocumentId) -> str:
-    """Under which name its tasks live, as long as it does."""
+    """The owner that the tasks of a document have. They are removed together with the document."""
     return f"document:{document}"
 
 
 def document_of(owner: str | None) -> DocumentId | None:
-    """Which document this is the owner of, if it is one's."""
+    """The document that an owner of tasks names; None if the owner is no document."""
     found = re.fullmatch(r"document:([0-9]{1,18})", owner or "")
     return DocumentId(int(found[1])) if found else None

@@ -38,7 +38,7 @@ class PageChunk:
     phases: dict[str, str]  # status by the name of the phase
 
 
-class Surroundings(NamedTuple):
+class ChunkSurroundings(NamedTuple):
     """A chunk and its neighbours, as the text of the page has them: `text` begins at the character `first`."""
 
     chunk: ChunkId
@@ -78,7 +78,7 @@ async def list_chunks(
     )
 
 
-async def load_surroundings(tx: Tx, chunks: Sequence[ChunkId]) -> dict[ChunkId, Surroundings]:
+async def load_surroundings(tx: Tx, chunks: Sequence[ChunkId]) -> dict[ChunkId, ChunkSurroundings]:
     """These chunks with their neighbours; without chunks that are gone, or that are not seen from here."""
-    rows = await tx.all(SQL["load_surroundings"], Surroundings, chunks=list(chunks))
+    rows = await tx.all(SQL["load_surroundings"], ChunkSurroundings, chunks=list(chunks))
     return {row.chunk: row for row in rows}

@@ -122,7 +122,7 @@ class PageProgress:
 
 
 @dataclass(frozen=True)
-class Failure:
+class UnitFailure:
     """A page or chunk that failed, for good or for now, and its error."""
 
     task: TaskId
@@ -250,13 +250,13 @@ async def holds_anything(tx: Tx, scope: Scope) -> bool:
     return await tx.only_value(SQL["holds_anything"], bool, client=scope.client, project=scope.project)
 
 
-async def list_failures(tx: Tx, document: DocumentId, *, limit: int = MOST_FAILURES) -> list[Failure]:
-    return await tx.all(SQL["failures_of"], Failure, owner=owner_of(document), limit=limit)
+async def list_failures(tx: Tx, document: DocumentId, *, limit: int = MOST_FAILURES) -> list[UnitFailure]:
+    return await tx.all(SQL["failures_of"], UnitFailure, owner=owner_of(document), limit=limit)
 
 
-async def list_setbacks(tx: Tx, document: DocumentId, *, limit: int = MOST_FAILURES) -> list[Failure]:
+async def list_setbacks(tx: Tx, document: DocumentId, *, limit: int = MOST_FAILURES) -> list[UnitFailure]:
     """Failures that will be tried again without anybody's doing."""
-    return await tx.all(SQL["setbacks_of"], Failure, owner=owner_of(document), limit=limit)
+    return await tx.all(SQL["setbacks_of"], UnitFailure, owner=owner_of(document), limit=limit)
 
 
 async def list_skipped(tx: Tx, document: DocumentId) -> list[Skipped]:

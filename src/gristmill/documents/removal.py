@@ -35,7 +35,7 @@ class Removed:
 
 
 @dataclass
-class Account:
+class RemovedSoFar:
     """What was removed so far: a node may lose some evidence in one transaction, and the rest in the next."""
 
     documents: int = 0
@@ -93,7 +93,7 @@ class Deleted:
 
 async def remove(tx: Tx, ids: Iterable[DocumentId]) -> Removed:
     """Remove documents and their parts; a worker that is busy with one of them writes nothing any more."""
-    account = Account()
+    account = RemovedSoFar()
     await _remove(tx, list(ids), account)
     if not account.documents:
         raise Unknown("There is no such document.")
@@ -107,7 +107,7 @@ async def preview_removal(tx: Tx, ids: Iterable[DocumentId]) -> Removed:
         raise Unknown("There is no such document.")
     contents = await tx.one(SQL["contents"], _ContentsRow, ids=meant)
     assert contents is not None
-    account = Account(documents=len(meant), pages=contents.pages, chunks=len(contents.chunks))
+    account = RemovedSoFar(documents=len(meant), pages=contents.pages, chunks=len(contents.chunks))
     account.lose(await graph.find_losses(tx, contents.chunks))
     account.tasks = await tx.only_value(SQL["count_tasks"], int, owners=[owner_of(one) for one in meant])
     return account.sum_up()
@@ -115,7 +115,7 @@ async def preview_removal(tx: Tx, ids: Iterable[DocumentId]) -> Removed:
 
 async def remove_source(tx: Tx, scope: Scope, urn: str) -> Removed:
     """Remove all versions of a source, and their parts; all counts are 0 if there is no such source."""
-    account = Account()
+    account = RemovedSoFar()
     own = await find_scope(tx, scope)
     if own is not None:
         await store.lock_source(tx, own, urn)
@@ -161,7 +161,7 @@ async def remove_in_portions(
         if len(meant) <= PORTION:
             return await remove(tx, ids)
         await cancel(tx, [one.task for one in known.values() if one.phases], reason="its document is being removed")
-    account = Account()
+    account = RemovedSoFar()
     for some in _portions([id_ for id_ in meant if id_ not in known]):
         async with db.transaction(seen_from=seen_from) as tx:
             await _remove(tx, some, account)
@@ -190,7 +190,7 @@ def _portions(ids: Sequence[DocumentId]) -> Iterator[Sequence[DocumentId]]:
     return (ids[at : at + PORTION] for at in range(0, len(ids), PORTION))
 
 
-async def _remove(tx: Tx, ids: Sequence[DocumentId], account: Account) -> None:
+async def _remove(tx: Tx, ids: Sequence[DocumentId], account: RemovedSoFar) -> None:
     meant, tasks = await _stop_work(tx, ids)
     contents = await tx.one(SQL["contents"], _ContentsRow, ids=meant)
     assert contents is not None

@@ -29,8 +29,8 @@ class SourceVersion:
     pages: int | None
 
 
-class Source(NamedTuple):
-    """Where documents come from."""
+class ScopedUrn(NamedTuple):
+    """A source of documents, by its scope and its URN."""
 
     scope: ScopeId
     urn: str
@@ -55,11 +55,11 @@ async def keep_texts(tx: Tx, replaced: Sequence[DocumentId]) -> None:
     await tx.execute(SQL["forget_oldest"], ids=list(replaced), kept=KEPT)
 
 
-async def sources_of(tx: Tx, documents: Sequence[DocumentId]) -> list[Source]:
-    return await tx.all(SQL["sources_of"], Source, ids=list(documents))
+async def sources_of(tx: Tx, documents: Sequence[DocumentId]) -> list[ScopedUrn]:
+    return await tx.all(SQL["sources_of"], ScopedUrn, ids=list(documents))
 
 
-async def forget_texts(tx: Tx, sources: Sequence[Source]) -> None:
+async def forget_texts(tx: Tx, sources: Sequence[ScopedUrn]) -> None:
     """Forget the texts of sources that have no document any more."""
     if sources:
         await tx.execute(SQL["forget_texts"], scopes=[one.scope for one in sources], urns=[one.urn for one in sources])

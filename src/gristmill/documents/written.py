@@ -34,7 +34,7 @@ NOTHING = Searchable((), {})  # of a text that is only looked at before it is pr
 
 
 @dataclass(frozen=True)
-class Written:
+class WrittenVersion:
     """The newest version under a URN, and the hash of its text if it has one."""
 
     id: DocumentId
@@ -48,11 +48,11 @@ def name_of(item: "WholeText | Note") -> str:
     return getattr(item, "title", "") or item.urn
 
 
-async def find_written(tx: Tx, scope: ScopeId, urn: str) -> Written | None:
-    return await tx.one(SQL["find_written"], Written, scope=scope, urn=urn)
+async def find_written(tx: Tx, scope: ScopeId, urn: str) -> WrittenVersion | None:
+    return await tx.one(SQL["find_written"], WrittenVersion, scope=scope, urn=urn)
 
 
-async def put_text(tx: Tx, scope: ScopeId, item: "WholeText", last: Written | None) -> tuple[DocumentId, bool]:
+async def put_text(tx: Tx, scope: ScopeId, item: "WholeText", last: WrittenVersion | None) -> tuple[DocumentId, bool]:
     """The document of a text, and whether it is new: the same text under the same title is only described anew.
 
     Notes under the same URN stay, and parts that lie in the document.
@@ -81,7 +81,7 @@ async def put_text(tx: Tx, scope: ScopeId, item: "WholeText", last: Written | No
     return document, True
 
 
-async def put_note(tx: Tx, scope: ScopeId, item: "Note", last: Written | None) -> tuple[DocumentId, bool]:
+async def put_note(tx: Tx, scope: ScopeId, item: "Note", last: WrittenVersion | None) -> tuple[DocumentId, bool]:
     """The document of a note, and whether the note is new in it."""
     document = last.id if last else await _begin_notes(tx, scope, item)
     (piece,) = item.chunks.pieces
@@ -124,7 +124,7 @@ def _describe(
 
 
 async def _move_notes(tx: Tx, old: DocumentId, new: DocumentId) -> None:
-    """Their chunks stay the same ones, with all that hangs on them."""
+    """Move the notes to the new version. Their chunks keep their ids, and so their vectors and their nodes."""
     places = await tx.pairs(SQL["move_note_pages"], dict[int, int], old=old, new=new)
     if places:
         await chunks.move(tx, old, new, places)

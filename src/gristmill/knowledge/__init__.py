@@ -8,7 +8,7 @@ from gristmill.knowledge.language import language_of
 from gristmill.knowledge.marking import FUNCTION_WORDS, mark_words
 from gristmill.knowledge.search import Hit, Hits, search
 from gristmill.knowledge.snippets import Snippet
-from gristmill.knowledge.terms import Terms, Word, fold, forms, terms_of, words
+from gristmill.knowledge.terms import Terms, TermWord, fold, forms, terms_of, words
 from gristmill.knowledge.vectors import Embedders, make_searchable
 from gristmill.knowledge.weighing import WordWeight, weigh_words
 from gristmill.knowledge.windows import LongTextEmbedder
@@ -23,8 +23,8 @@ __all__ = [
     "LongTextEmbedder",
     "Piece",
     "Snippet",
+    "TermWord",
     "Terms",
-    "Word",
     "WordWeight",
     "chunks",
     "fold",

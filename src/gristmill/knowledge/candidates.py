@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 from gristmill.db import Database, array, queries
 from gristmill.ids import ScopeId
 from gristmill.knowledge import lexicon, vectors
-from gristmill.knowledge.question import QueryVector, Question
+from gristmill.knowledge.question import QueryEmbedder, QueryVector
 from gristmill.knowledge.snippets import Highlighter
 from gristmill.knowledge.vectors import Filter, Model
 from gristmill.scopes import Scope
@@ -36,7 +36,7 @@ class SearchSpace:
 
 
 @dataclass(frozen=True, slots=True)
-class SearchRequest:
+class CandidateSearch:
     """What is searched for, and how."""
 
     query: str
@@ -116,7 +116,9 @@ def cut_weak(
     }
 
 
-async def find_candidates(db: Database, space: SearchSpace, question: Question, request: SearchRequest) -> Candidates:
+async def find_candidates(
+    db: Database, space: SearchSpace, question: QueryEmbedder, request: CandidateSearch
+) -> Candidates:
     """The best by words and the best by meaning, and for each of them its score of the other kind.
 
     Both searches run at the same time, and each waits for the query's vector by itself: no connection to the database
@@ -156,7 +158,9 @@ class _WordMatches:
     similar: dict[int, float]
 
 
-async def _find_by_words(db: Database, space: SearchSpace, question: Question, request: SearchRequest) -> _WordMatches:
+async def _find_by_words(
+    db: Database, space: SearchSpace, question: QueryEmbedder, request: CandidateSearch
+) -> _WordMatches:
     async with db.reading(seen_from=space.seen_from) as tx:
         found = await lexicon.look_up(tx, space.scopes, request.query, space.languages)
     if found.posting_count > MANY:
@@ -184,7 +188,7 @@ class _MeaningMatches:
 
 
 async def _find_by_meaning(
-    db: Database, space: SearchSpace, question: Question, request: SearchRequest
+    db: Database, space: SearchSpace, question: QueryEmbedder, request: CandidateSearch
 ) -> _MeaningMatches:
     asked = await question.vector_of(space.model)
     if space.model is None or asked.vector is None:

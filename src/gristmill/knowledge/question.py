@@ -21,7 +21,7 @@ class QueryVector:
     floor: float = 0.0  # the least cosine that means anything to the model
 
 
-class Question:
+class QueryEmbedder:
     """Asks the right embedder for the vector of a query: the one whose model made the vectors of the chunks.
 
     The built-in model starts before the database says which model is needed, because a vector takes as long as looking

@@ -13,8 +13,8 @@ from gristmill.db import Database, Tx, array, queries
 from gristmill.errors import Refused
 from gristmill.ids import ChunkId, DocumentId, ScopeId
 from gristmill.knowledge import vectors
-from gristmill.knowledge.candidates import Candidates, SearchRequest, find_candidates, load_search_space
-from gristmill.knowledge.question import Question
+from gristmill.knowledge.candidates import Candidates, CandidateSearch, find_candidates, load_search_space
+from gristmill.knowledge.question import QueryEmbedder
 from gristmill.knowledge.snippets import Snippet, snippet_of
 from gristmill.knowledge.terms import fold
 from gristmill.knowledge.vectors import Embedders, Filter
@@ -102,14 +102,14 @@ async def search(
         return hits
     types = (type,) if isinstance(type, str) else tuple(type or ()) or None
     most = max(limit * CHOICE, limit + SPARE)
-    request = SearchRequest(
+    request = CandidateSearch(
         query=query[:LONGEST_QUERY],
         alpha=alpha,
         only=Filter(types, after, columns or None),
         most=max(most, CANDIDATES_QUOTED if _quoted_phrases(query) else CANDIDATES),
         meaning_share=settings.meaning_share,
     )
-    question = Question(vectors.available_embedders(embedder) if alpha else [], request.query)
+    question = QueryEmbedder(vectors.available_embedders(embedder) if alpha else [], request.query)
     await asyncio.sleep(0)  # lets the model start before the database is asked: it takes longest
     space = await load_search_space(db, scope)
     candidates = await find_candidates(db, space, question, request)

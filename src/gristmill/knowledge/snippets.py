@@ -5,7 +5,7 @@ from bisect import bisect_right
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from gristmill.knowledge.terms import ANY_WORD, ASCII_WORD, FOREIGN_WORD, Word, fold, forms, words
+from gristmill.knowledge.terms import ANY_WORD, ASCII_WORD, FOREIGN_WORD, TermWord, fold, forms, words
 
 BLANKS = re.compile(r"\s+")
 LENGTH = 280  # characters
@@ -33,7 +33,7 @@ class Highlighter:
         self._wholes = any(not term.isalnum() for term in self._terms)
         self._ways = {way for term in self._terms for way in beginnings_of(term)}
         self._known: dict[
-            str | None, dict[str, tuple[Word, ...]]
+            str | None, dict[str, tuple[TermWord, ...]]
         ] = {}  # found before, because most words stand in many chunks
 
     def find(self, text: str, language: str | None) -> list[tuple[int, int, str]]:
@@ -68,7 +68,7 @@ class Highlighter:
         known = {at for way in self._ways for at in _find_places(low, way) if not low[at - 1 : at].isalnum()}
         return known | {one.start() for one in FOREIGN_WORD.finditer(low)}
 
-    def _matching_parts(self, word: str, language: str | None) -> Iterator[Word]:
+    def _matching_parts(self, word: str, language: str | None) -> Iterator[TermWord]:
         """The parts of a word that match: all of it, or one of the words that it is made of."""
         for part in words(word):
             if term := self._term(part.text, language):

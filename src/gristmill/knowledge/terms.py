@@ -76,7 +76,7 @@ class Terms:
     counts: dict[str, int]
 
 
-class Word(NamedTuple):
+class TermWord(NamedTuple):
     """A word of a text and its place. A `whole` consists of other words, so it does not count for the length."""
 
     text: str
@@ -105,7 +105,7 @@ def _count_terms(found: str, part: re.Pattern[str], language: str | None) -> tup
     return sum(not word.whole for word in made), tuple(term for word in made for term in _forms(word, language))
 
 
-def words(text: str) -> Iterator[Word]:
+def words(text: str) -> Iterator[TermWord]:
     """Every word, and every whole that several words make together."""
     pattern, part = _patterns(text)
     for found in pattern.finditer(text):
@@ -116,24 +116,24 @@ def _patterns(text: str) -> tuple[re.Pattern[str], re.Pattern[str]]:
     return (ASCII, ASCII_WORD) if text.isascii() else (ANY, ANY_WORD)
 
 
-def _words_in(whole: str, start: int, part: re.Pattern[str]) -> Iterator[Word]:
+def _words_in(whole: str, start: int, part: re.Pattern[str]) -> Iterator[TermWord]:
     if part.fullmatch(whole):
         yield from _simple_words(whole, start)
     elif NUMBER.fullmatch(whole) or whole[-1] in "+#":
-        yield Word(whole, start, start + len(whole), False)
+        yield TermWord(whole, start, start + len(whole), False)
     else:
         yield from _compound_words(whole, start, part)
 
 
-def _compound_words(whole: str, start: int, part: re.Pattern[str]) -> Iterator[Word]:
+def _compound_words(whole: str, start: int, part: re.Pattern[str]) -> Iterator[TermWord]:
     if not _is_elision(whole):
-        yield Word(whole, start, start + len(whole), True)
+        yield TermWord(whole, start, start + len(whole), True)
         at = 0
         pieces = SOLID.split(whole)
         for piece in pieces if len(pieces) > 1 else ():
             at = whole.index(piece, at)
             if piece and not part.fullmatch(piece):  # a host, a name with a dot
-                yield Word(piece, start + at, start + at + len(piece), True)
+                yield TermWord(piece, start + at, start + at + len(piece), True)
             at += len(piece)
     for found in part.finditer(whole):
         before = whole[found.start() - 1] if found.start() else ""
@@ -146,35 +146,35 @@ def _is_elision(whole: str) -> bool:
     return all(sign in "'’" for sign in whole if not sign.isalnum())
 
 
-def _simple_words(word: str, start: int) -> Iterator[Word]:
+def _simple_words(word: str, start: int) -> Iterator[TermWord]:
     if not word.isascii() and UNSPACED.search(word):
         yield from _unspaced_words(word, start)
         return
     if HUMPS.fullmatch(word):
-        yield Word(word, start, start + len(word), True)
+        yield TermWord(word, start, start + len(word), True)
         for found in HUMP.finditer(word):
-            yield Word(found[0], start + found.start(), start + found.end(), False)
+            yield TermWord(found[0], start + found.start(), start + found.end(), False)
         return
-    yield Word(word, start, start + len(word), False)
+    yield TermWord(word, start, start + len(word), False)
 
 
-def _unspaced_words(word: str, start: int) -> Iterator[Word]:
+def _unspaced_words(word: str, start: int) -> Iterator[TermWord]:
     """Words of scripts without blanks: every two neighbouring characters, and each one that may be a word."""
     at = 0
     for found in UNSPACED.finditer(word):
         if found.start() > at:
-            yield Word(word[at : found.start()], start + at, start + found.start(), False)
+            yield TermWord(word[at : found.start()], start + at, start + found.start(), False)
         run, here = found[0], start + found.start()
         for n in range(max(1, len(run) - 1)):
-            yield Word(run[n : n + 2], here + n, here + min(n + 2, len(run)), False)
+            yield TermWord(run[n : n + 2], here + n, here + min(n + 2, len(run)), False)
         if len(run) > 1:
-            yield from (Word(one, here + n, here + n + 1, True) for n, one in enumerate(run) if ALONE.match(one))
+            yield from (TermWord(one, here + n, here + n + 1, True) for n, one in enumerate(run) if ALONE.match(one))
         at = found.end()
     if at < len(word):
-        yield Word(word[at:], start + at, start + len(word), False)
+        yield TermWord(word[at:], start + at, start + len(word), False)
 
 
-def _forms(word: Word, language: str | None) -> tuple[str, ...]:
+def _forms(word: TermWord, language: str | None) -> tuple[str, ...]:
     return (fold(word.text),) if word.whole else forms(word.text, language)
 
 

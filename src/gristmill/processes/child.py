@@ -51,7 +51,7 @@ def serve(pipe: int, parent: int, nice: int) -> None:
         threading.Thread(target=_die_with_parent, args=[pipe], daemon=True).start()
         threading.Thread(target=_pass_on, daemon=True).start()
         length, _ = CALL.unpack(calls.read(CALL.size))
-        Reader.main = pickle.loads(calls.read(length))
+        CallReader.main = pickle.loads(calls.read(length))
         _send(stream, _pack(ANSWER, _success(None)))
         _Pipe.stream = stream
         os.register_at_fork(after_in_child=_leave_pipe)
@@ -152,7 +152,7 @@ def _send(stream: socket.socket, more: bytes = b"") -> None:
 def _reply_to(call: bytes, memory: int) -> bytes:
     global _context
     try:
-        function, args, _context = Reader(BytesIO(call)).load()
+        function, args, _context = CallReader(BytesIO(call)).load()
     except BaseException as error:  # noqa: BLE001 - whatever it is, it travels to the caller
         return _failure(error, f"its function or arguments cannot be read in a process: {_text(error)}")
     del call  # perhaps large, and of no use while the function runs
@@ -228,18 +228,18 @@ def _text(error: BaseException) -> str:
     return f"{type(error).__name__}: {error}"[:TEXT]
 
 
-class Reader(pickle.Unpickler):
+class CallReader(pickle.Unpickler):
     """Reads a call, and imports the parent's main module only when a call names something in it."""
 
     main: ClassVar[dict[str, Any]] = {}
     importing: ClassVar[bool] = False
 
     def find_class(self, module_name: str, global_name: str, /) -> Any:
-        if module_name == "__main__" and Reader.main:
-            Reader.importing = True
+        if module_name == "__main__" and CallReader.main:
+            CallReader.importing = True
             try:
-                spawn.prepare(Reader.main)
+                spawn.prepare(CallReader.main)
             finally:
-                Reader.importing = False
-            Reader.main = {}
+                CallReader.importing = False
+            CallReader.main = {}
         return super().find_class(module_name, global_name)

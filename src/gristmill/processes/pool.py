@@ -21,7 +21,7 @@ from typing import Any, TypeVar, cast
 
 from gristmill.doors import keep_doors_closed
 from gristmill.errors import Permanent, Transient
-from gristmill.processes.child import CALL, NEWS, REPLY, OutOfMemory, Reader, serve
+from gristmill.processes.child import CALL, NEWS, REPLY, CallReader, OutOfMemory, serve
 from gristmill.processes.cpu_placement import place_process
 from gristmill.settings import environment
 
@@ -321,7 +321,7 @@ def _start_process(pipe: socket.socket, nice: int) -> subprocess.Popen[bytes]:
 
     Called in the thread of the loop: PR_SET_PDEATHSIG fires when the *thread* that started the child ends.
     """
-    if Reader.importing:
+    if CallReader.importing:
         raise Permanent("the main script starts its work when it is imported: put it under if __name__ == '__main__'")
     # closed doors: importing all of Gristmill that a parent has takes ten times as long
     program = (

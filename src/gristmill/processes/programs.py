@@ -12,7 +12,7 @@ from gristmill.settings import environment
 KEPT = ("PATH", "HOME", "LANG", "LC_ALL", "TZ", "TMPDIR")  # the rest of our environment holds secrets
 
 
-class Ended(NamedTuple):
+class ProgramEnd(NamedTuple):
     """How a program ended, and what it said."""
 
     code: int
@@ -20,7 +20,7 @@ class Ended(NamedTuple):
     complaint: bytes
 
 
-async def run_program(words: Sequence[str], given: bytes, *, patience: float) -> Ended:
+async def run_program(words: Sequence[str], given: bytes, *, patience: float) -> ProgramEnd:
     """Raises OSError if it cannot be started, and TimeoutError if it takes longer than `patience` seconds."""
     process = await asyncio.create_subprocess_exec(
         *words,
@@ -35,7 +35,7 @@ async def run_program(words: Sequence[str], given: bytes, *, patience: float) ->
             said, complaint = await process.communicate(given)
     finally:
         await _end(process)
-    return Ended(process.returncode or 0, said, complaint)
+    return ProgramEnd(process.returncode or 0, said, complaint)
 
 
 async def _end(process: asyncio.subprocess.Process) -> None:

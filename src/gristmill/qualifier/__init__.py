@@ -1,6 +1,6 @@
 """The qualifier: decides what deserves work, when, and has it done."""
 
-from gristmill.qualifier.adding import Wish, add_item, answer, cancel_item, reopen_item, say, wake_item
+from gristmill.qualifier.adding import ItemWish, add_item, answer, cancel_item, reopen_item, say, wake_item
 from gristmill.qualifier.atoms import has_unkept_atoms
 from gristmill.qualifier.conventions import (
     Contradiction,
@@ -18,8 +18,8 @@ from gristmill.qualifier.conventions import (
 )
 from gristmill.qualifier.conventions.model import Fate
 from gristmill.qualifier.decisions import load_moment
-from gristmill.qualifier.executor import AskedFor, Checkpoint, Citation, Executor, Question, Result
-from gristmill.qualifier.explaining import Excerpt, Explanation, explain_item
+from gristmill.qualifier.executor import AskedFor, Checkpoint, Executor, ExecutorResult, ItemQuestion, ResultCitation
+from gristmill.qualifier.explaining import Explanation, MarkedExcerpt, explain_item
 from gristmill.qualifier.idle import RequestNotes, RequestWatch, announce_request, load_last_request
 from gristmill.qualifier.line import place_item, position_item
 from gristmill.qualifier.memory import delete_memory, load_memory, save_memory
@@ -27,16 +27,16 @@ from gristmill.qualifier.model import (
     STATES,
     UNDECIDED,
     URGENCIES,
-    Event,
-    Item,
+    ItemEvent,
+    ItemMemory,
+    ItemMessage,
     ItemState,
     ItemText,
     ItemType,
-    Memory,
-    Message,
     Outcome,
     Route,
     Urgency,
+    WorkItem,
 )
 from gristmill.qualifier.moving import move_item
 from gristmill.qualifier.profiles import (
@@ -47,7 +47,7 @@ from gristmill.qualifier.profiles import (
     remove_profile,
     set_profile,
 )
-from gristmill.qualifier.replay import ReplayedOutcome, ReplayReport, ReplayWish, describe_report, replay
+from gristmill.qualifier.replay import DecisionReplayWish, ReplayedOutcome, ReplayReport, describe_report, replay
 from gristmill.qualifier.status import LANES, count_lanes
 from gristmill.qualifier.store import (
     ItemResult,
@@ -71,35 +71,35 @@ __all__ = [
     "URGENCIES",
     "AskedFor",
     "Checkpoint",
-    "Citation",
     "Contradiction",
     "Convention",
     "ConventionVersion",
-    "Event",
-    "Excerpt",
+    "DecisionReplayWish",
     "Executor",
+    "ExecutorResult",
     "Explanation",
     "Fate",
-    "Item",
+    "ItemEvent",
+    "ItemMemory",
+    "ItemMessage",
+    "ItemQuestion",
     "ItemResult",
     "ItemState",
     "ItemText",
     "ItemType",
-    "Memory",
-    "Message",
+    "ItemWish",
+    "MarkedExcerpt",
     "Outcome",
     "Profile",
-    "Question",
     "ReplayReport",
-    "ReplayWish",
     "ReplayedOutcome",
     "RequestNotes",
     "RequestWatch",
-    "Result",
+    "ResultCitation",
     "Route",
     "Trial",
     "Urgency",
-    "Wish",
+    "WorkItem",
     "add_convention",
     "add_item",
     "announce_request",

@@ -9,10 +9,10 @@ from gristmill.errors import Refused
 from gristmill.ids import WorkItemId
 from gristmill.qualifier.idle import announce_request
 from gristmill.qualifier.line import send_qualify, send_run
-from gristmill.qualifier.model import CLOSED, TYPES, URGENCIES, Item, ItemState, ItemType, Urgency
+from gristmill.qualifier.model import CLOSED, TYPES, URGENCIES, ItemState, ItemType, Urgency, WorkItem
 from gristmill.qualifier.moving import move_item
 from gristmill.qualifier.scheduler import explain_cron, plan_next
-from gristmill.qualifier.store import SQL, NewItem, add_message, get_item, hold_item, make_item, set_task
+from gristmill.qualifier.store import SQL, ItemDraft, add_message, get_item, hold_item, make_item, set_task
 from gristmill.queue import check_zone
 from gristmill.scopes import Scope, scope_id
 
@@ -22,7 +22,7 @@ REOPENED: tuple[ItemState, ...] = ("done", "completed", "error")
 
 
 @dataclass(frozen=True)
-class Wish:
+class ItemWish:
     """An item as a person or a program asks for it."""
 
     text: str
@@ -37,7 +37,7 @@ class Wish:
     position: int | None = None
 
 
-async def add_item(tx: Tx, scope: Scope, wish: Wish, *, by: str) -> Item:
+async def add_item(tx: Tx, scope: Scope, wish: ItemWish, *, by: str) -> WorkItem:
     """A new item: it is decided next, or waits for its time."""
     check_wish(wish)
     now = await tx.only_value(SQL["read_clock"], datetime)
@@ -46,7 +46,7 @@ async def add_item(tx: Tx, scope: Scope, wish: Wish, *, by: str) -> Item:
     waits = when is not None
     id_ = await make_item(
         tx,
-        NewItem(
+        ItemDraft(
             scope=await scope_id(tx, scope),
             type="scheduled" if waits else wish.type,
             title=wish.title.strip() or wish.text.strip().partition("\n")[0],
@@ -74,7 +74,7 @@ async def add_item(tx: Tx, scope: Scope, wish: Wish, *, by: str) -> Item:
     return await get_item(tx, id_)
 
 
-def check_wish(wish: Wish) -> None:
+def check_wish(wish: ItemWish) -> None:
     """Refuse what nobody could work on, in one sentence."""
     if not wish.text.strip():
         raise Refused("An item needs a text: say what is to be done.")
@@ -93,7 +93,7 @@ def check_wish(wish: Wish) -> None:
         raise Refused("A scheduled item needs a time: give scheduled_at, or a cron expression.")
 
 
-def choose_time(wish: Wish, now: datetime) -> tuple[datetime | None, str | None, str | None]:
+def choose_time(wish: ItemWish, now: datetime) -> tuple[datetime | None, str | None, str | None]:
     """When it is due, its cron expression, and a warning if that cannot be read: then it runs once."""
     if wish.cron is None:
         return wish.scheduled_at, None, None
@@ -111,7 +111,7 @@ def choose_time(wish: Wish, now: datetime) -> tuple[datetime | None, str | None,
 # --- messages
 
 
-async def say(tx: Tx, id_: WorkItemId, text: str, *, by: str) -> Item:
+async def say(tx: Tx, id_: WorkItemId, text: str, *, by: str) -> WorkItem:
     """Say something to an item. One that waits for an answer goes on; one that had ended begins again.
 
     An item that is being executed hears it when its run ends: it is put back in line.
@@ -134,7 +134,7 @@ async def wake_item(tx: Tx, id_: WorkItemId, *, why: str) -> None:
         await _run_again(tx, item, why=why, by="executor", foreground=True)
 
 
-async def answer(tx: Tx, id_: WorkItemId, text: str, *, by: str) -> Item:
+async def answer(tx: Tx, id_: WorkItemId, text: str, *, by: str) -> WorkItem:
     """Answer the question that an item asks."""
     item = await _hold(tx, id_)
     if item.state != "waiting_for_user":
@@ -149,7 +149,7 @@ def _check_text(text: str) -> None:
         raise Refused(f"A message has at most {LONGEST_TEXT:,} characters.")
 
 
-async def _run_again(tx: Tx, item: Item, *, why: str, by: str, foreground: bool) -> None:
+async def _run_again(tx: Tx, item: WorkItem, *, why: str, by: str, foreground: bool) -> None:
     columns: dict[str, Any] = {"task": await send_run(tx, item, foreground=foreground), "foreground": foreground}
     await move_item(tx, item.id, "ready_for_execution", since=[item.state], why=why, by=by, **columns)
 
@@ -157,7 +157,7 @@ async def _run_again(tx: Tx, item: Item, *, why: str, by: str, foreground: bool)
 # --- the end, and a new beginning
 
 
-async def cancel_item(tx: Tx, id_: WorkItemId, *, by: str, why: str = "A person cancelled it.") -> Item:
+async def cancel_item(tx: Tx, id_: WorkItemId, *, by: str, why: str = "A person cancelled it.") -> WorkItem:
     """End an item, whatever it does; its executor is stopped."""
     item = await _hold(tx, id_)
     if item.state in CLOSED:
@@ -166,7 +166,7 @@ async def cancel_item(tx: Tx, id_: WorkItemId, *, by: str, why: str = "A person 
     return await get_item(tx, id_)
 
 
-async def reopen_item(tx: Tx, id_: WorkItemId, *, by: str, why: str = "A person reopened it.") -> Item:
+async def reopen_item(tx: Tx, id_: WorkItemId, *, by: str, why: str = "A person reopened it.") -> WorkItem:
     """Work on an item again that has ended, or could not go on; one that was never decided is decided first."""
     item = await _hold(tx, id_)
     if item.state not in REOPENED:
@@ -182,7 +182,7 @@ async def reopen_item(tx: Tx, id_: WorkItemId, *, by: str, why: str = "A person 
     return await get_item(tx, id_)
 
 
-async def _hold(tx: Tx, id_: WorkItemId) -> Item:
+async def _hold(tx: Tx, id_: WorkItemId) -> WorkItem:
     await get_item(tx, id_)  # says in one sentence that there is none
     item = await hold_item(tx, id_)
     if item is None:

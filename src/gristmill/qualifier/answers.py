@@ -6,7 +6,16 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, Field
 
-from gristmill.qualifier.model import Event, Item, ItemState, ItemType, Memory, Message, Outcome, Urgency
+from gristmill.qualifier.model import (
+    ItemEvent,
+    ItemMemory,
+    ItemMessage,
+    ItemState,
+    ItemType,
+    Outcome,
+    Urgency,
+    WorkItem,
+)
 from gristmill.qualifier.status import LineStatus, count_lanes
 from gristmill.qualifier.store import ItemResult, SourceDocument
 
@@ -97,7 +106,7 @@ class ShownResult(BaseModel):
     citations: Sequence[Mapping[str, Any]]
 
 
-class ShownSource(BaseModel):
+class ShownItemSource(BaseModel):
     """A document that an item was made of."""
 
     id: int
@@ -116,7 +125,7 @@ class ItemDetails(BaseModel):
     memory: ShownMemory | None
     result: ShownResult | None
     messages: Sequence[ShownMessage]
-    documents: Sequence[ShownSource]
+    documents: Sequence[ShownItemSource]
     parts: Sequence[ShownItem]
     copies: Sequence[ShownItem]
     merged: Sequence[ShownItem]
@@ -150,19 +159,19 @@ class ShownStatus(BaseModel):
     last_request: datetime | None = Field(description="When a person last asked for something; for operators.")
 
 
-def show_item(item: Item) -> ShownItem:
+def show_item(item: WorkItem) -> ShownItem:
     return ShownItem.model_validate(vars(item))
 
 
-def show_event(event: Event) -> ShownEvent:
+def show_event(event: ItemEvent) -> ShownEvent:
     return ShownEvent.model_validate(vars(event))
 
 
-def show_message(message: Message) -> ShownMessage:
+def show_message(message: ItemMessage) -> ShownMessage:
     return ShownMessage.model_validate(vars(message))
 
 
-def show_memory(memory: Memory) -> ShownMemory:
+def show_memory(memory: ItemMemory) -> ShownMemory:
     return ShownMemory.model_validate(vars(memory))
 
 
@@ -170,15 +179,15 @@ def show_result(result: ItemResult) -> ShownResult:
     return ShownResult.model_validate(vars(result))
 
 
-def show_source(source: SourceDocument) -> ShownSource:
-    return ShownSource.model_validate(source._asdict())
+def show_source(source: SourceDocument) -> ShownItemSource:
+    return ShownItemSource.model_validate(source._asdict())
 
 
 def show_status(status: LineStatus, *, is_operator: bool) -> ShownStatus:
     """That another client asked for something is no business of a client."""
     health = status.health
 
-    def show_queue(items: Sequence[Item], *, foreground: bool) -> QueueStatus:
+    def show_queue(items: Sequence[WorkItem], *, foreground: bool) -> QueueStatus:
         waiting = status.count("ready_for_execution", foreground=foreground)
         return QueueStatus(waiting=waiting, next=[show_item(one) for one in items])
 

@@ -13,7 +13,7 @@ from pydantic import BaseModel, Field
 from gristmill.db import Tx
 from gristmill.errors import Refused
 from gristmill.ids import WorkItemId
-from gristmill.qualifier.adding import Wish, add_item, answer, cancel_item, reopen_item, say
+from gristmill.qualifier.adding import ItemWish, add_item, answer, cancel_item, reopen_item, say
 from gristmill.qualifier.answers import (
     ItemDetails,
     Number,
@@ -32,7 +32,7 @@ from gristmill.qualifier.answers import (
 )
 from gristmill.qualifier.line import place_item, position_item
 from gristmill.qualifier.memory import load_memory
-from gristmill.qualifier.model import STATES, Item, ItemState, ItemType, Urgency
+from gristmill.qualifier.model import STATES, ItemState, ItemType, Urgency, WorkItem
 from gristmill.qualifier.status import LANES, load_status
 from gristmill.qualifier.store import (
     NEWEST,
@@ -92,7 +92,7 @@ class NewMessage(BaseModel):
     text: Text
 
 
-class Move(BaseModel):
+class ItemMoveWish(BaseModel):
     """Where an item goes in line: one of these."""
 
     first: bool = False
@@ -128,7 +128,7 @@ def find_states(state: Sequence[ItemState] | None, lane: str | None) -> Sequence
 
 async def load_portion(
     tx: Tx, states: Sequence[ItemState], cursor: str | None, limit: int, *, copied: bool = True
-) -> tuple[list[Item], str | None]:
+) -> tuple[list[WorkItem], str | None]:
     last = read_cursor(cursor, int)
     found = await list_items(tx, states, before=int(last[0]) if last else NEWEST, limit=limit + 1, copied=copied)
     return found[:limit], write_cursor(found[limit - 1].id) if len(found) > limit else None
@@ -229,11 +229,13 @@ async def get_messages(request: Request, caller: Viewer, id: Number) -> list[Sho
 @ROUTES.post("", status_code=201, summary="Add an item: it is decided next, or waits for its time")
 async def post_item(request: Request, caller: Manager, body: NewItem) -> ShownItem:
     """With an `Idempotency-Key`, a request that is sent again adds nothing a second time."""
-    wish = Wish(**body.model_dump(exclude={"client", "project"}))
+    wish = ItemWish(**body.model_dump(exclude={"client", "project"}))
     return show_item(await add_wish(request, caller, wish, body.client, body.project))
 
 
-async def add_wish(request: Request, caller: Caller, wish: Wish, client: str | None, project: str | None) -> Item:
+async def add_wish(
+    request: Request, caller: Caller, wish: ItemWish, client: str | None, project: str | None
+) -> WorkItem:
     services = services_of(request)
     scope = caller.choose_scope(client, project)
     async with caller.transaction(services.db) as tx:
@@ -272,13 +274,13 @@ async def post_reopen(request: Request, caller: Manager, id: Number) -> ShownIte
 
 
 @ROUTES.post("/{id}/move", summary="Move an item in line")
-async def post_move(request: Request, caller: Manager, id: Number, body: Move) -> ShownItem:
+async def post_move(request: Request, caller: Manager, id: Number, body: ItemMoveWish) -> ShownItem:
     return show_item(
         await change_item(request, caller, id, "move", lambda tx, one: apply_move(tx, one, body, by=caller.name))
     )
 
 
-async def apply_move(tx: Tx, id_: WorkItemId, move: Move, *, by: str) -> Item:
+async def apply_move(tx: Tx, id_: WorkItemId, move: ItemMoveWish, *, by: str) -> WorkItem:
     """Exactly one of the places that a move may name."""
     item = await get_item(tx, id_)
     named = [move.first, move.before is not None, move.after is not None, move.position is not None, move.clear]
@@ -293,10 +295,10 @@ async def apply_move(tx: Tx, id_: WorkItemId, move: Move, *, by: str) -> Item:
     return await get_item(tx, id_)
 
 
-Change = Callable[[Tx, WorkItemId], Awaitable[Item]]
+Change = Callable[[Tx, WorkItemId], Awaitable[WorkItem]]
 
 
-async def change_item(request: Request, caller: Caller, id_: int, action: str, change: Change) -> Item:
+async def change_item(request: Request, caller: Caller, id_: int, action: str, change: Change) -> WorkItem:
     """Change an item of the caller, and write it down."""
     services = services_of(request)
     async with caller.transaction(services.db) as tx:

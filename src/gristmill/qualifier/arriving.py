@@ -11,9 +11,9 @@ from gristmill.db import Tx, queries
 from gristmill.documents import find_families
 from gristmill.ids import ScopeId, WorkItemId
 from gristmill.qualifier.describing import Arrival, describe_family, find_addresses, mark_double
-from gristmill.qualifier.model import OPEN, Item
+from gristmill.qualifier.model import OPEN, WorkItem
 from gristmill.qualifier.routing import close_handled
-from gristmill.qualifier.store import NewItem, add_message, load_items, make_item
+from gristmill.qualifier.store import ItemDraft, add_message, load_items, make_item
 from gristmill.sources import find_sent, join_thread, lock_threads
 
 SQL = queries("gristmill.qualifier", "arrivals.sql")
@@ -22,7 +22,7 @@ LONGEST_TITLE = 300  # characters
 
 
 @dataclass(frozen=True)
-class Noted:
+class NotedArrival:
     """What an arrival became: the item, whether it is to be decided now, or why not."""
 
     arrival: Arrival
@@ -57,7 +57,7 @@ Identity = tuple[ScopeId, str | None, str | None]  # the Message-ID that a mail 
 FindAddresses = Callable[[Tx, Sequence[ScopeId]], Awaitable[Mapping[ScopeId, Collection[str]]]]
 
 
-async def note_arrivals(tx: Tx, arrivals: Sequence[Arrival], find_own_addresses: FindAddresses) -> list[Noted]:
+async def note_arrivals(tx: Tx, arrivals: Sequence[Arrival], find_own_addresses: FindAddresses) -> list[NotedArrival]:
     """Find or make the item of each; in one order for all callers, so that none waits for another in a circle.
 
     Mails come first: joining a thread locks all threads of a scope, which must happen before other locks.
@@ -84,7 +84,7 @@ async def note_arrivals(tx: Tx, arrivals: Sequence[Arrival], find_own_addresses:
     known = {(row.scope, row.urn): row for row in rows}
     items = await load_items(tx, [row.item for row in rows])
     same: dict[Identity, WorkItemId] = {(one.scope, one.said_id, one.digest): one.item for one in here if one.item}
-    noted: list[Noted] = []
+    noted: list[NotedArrival] = []
     for one, key in zip(ordered, keys, strict=True):
         if key in sent:
             noted.append(await _note_sent(tx, one, threads[key]))
@@ -151,7 +151,7 @@ def is_outgoing(mail: Arrival, ours: Collection[str]) -> bool:
     return any(one in ours for one in senders) and bool(recipients) and not any(one in ours for one in recipients)
 
 
-async def _note_sent(tx: Tx, arrival: Arrival, thread: str) -> Noted:
+async def _note_sent(tx: Tx, arrival: Arrival, thread: str) -> NotedArrival:
     """What we wrote ourselves is no item; it answers what came before it in its thread."""
     assert arrival.message is not None, "only a mail is sent"
     place = {"scope": arrival.scope, "urn": arrival.urn}
@@ -160,24 +160,24 @@ async def _note_sent(tx: Tx, arrival: Arrival, thread: str) -> Noted:
     for item in await _find_open(tx, arrival.scope, thread):
         if item.written_at <= arrival.written_at:
             await close_handled(tx, item, why=f"We answered: {arrival.title[:LONGEST_TITLE]}", by=BY)
-    return Noted(arrival, reason="we sent it ourselves")
+    return NotedArrival(arrival, reason="we sent it ourselves")
 
 
-async def _find_open(tx: Tx, scope: ScopeId, thread: str) -> list[Item]:
+async def _find_open(tx: Tx, scope: ScopeId, thread: str) -> list[WorkItem]:
     """The open items of a thread, and copies of closed ones that wait for their time."""
-    found = await tx.all(SQL["open_in_thread"], Item, scope=scope, thread=thread, states=list(OPEN))
-    return found + await tx.all(SQL["copies_in_thread"], Item, scope=scope, thread=thread)
+    found = await tx.all(SQL["open_in_thread"], WorkItem, scope=scope, thread=thread, states=list(OPEN))
+    return found + await tx.all(SQL["copies_in_thread"], WorkItem, scope=scope, thread=thread)
 
 
-async def _note_known(tx: Tx, arrival: Arrival, item: Item, known: str | None) -> Noted:
+async def _note_known(tx: Tx, arrival: Arrival, item: WorkItem, known: str | None) -> NotedArrival:
     """Another version of what is here, or a page of it that could be read after all."""
     if known == arrival.extent:
-        return Noted(arrival, item.id, reason="it is decided already")
+        return NotedArrival(arrival, item.id, reason="it is decided already")
     await _describe(tx, arrival, item)
-    return Noted(arrival, item.id, needs_decision=arrival.family.is_read)
+    return NotedArrival(arrival, item.id, needs_decision=arrival.family.is_read)
 
 
-async def _describe(tx: Tx, arrival: Arrival, item: Item) -> None:
+async def _describe(tx: Tx, arrival: Arrival, item: WorkItem) -> None:
     """Of the mails of a thread, the one that was written last describes the item."""
     if arrival.written_at < item.written_at and item.document != arrival.family.root.id:
         await tx.execute(SQL["warn"], id=item.id, warning=arrival.warning or item.warning)
@@ -194,24 +194,24 @@ async def _describe(tx: Tx, arrival: Arrival, item: Item) -> None:
     )
 
 
-async def _note_new(tx: Tx, arrival: Arrival, thread: str | None) -> Noted:
+async def _note_new(tx: Tx, arrival: Arrival, thread: str | None) -> NotedArrival:
     """A new item, or another mail of an open one."""
     if thread is not None:
         answered_at = await tx.value(SQL["answered_at"], datetime, scope=arrival.scope, thread=thread)
-        in_thread = await tx.all(SQL["open_in_thread"], Item, scope=arrival.scope, thread=thread, states=list(OPEN))
+        in_thread = await tx.all(SQL["open_in_thread"], WorkItem, scope=arrival.scope, thread=thread, states=list(OPEN))
         if in_thread:
             return await _append(tx, arrival, in_thread[0], answered_at)
         if answered_at is not None and answered_at >= arrival.written_at:
             return await _note_answered(tx, arrival)
     id_ = await _make(tx, arrival)
-    return Noted(arrival, id_, needs_decision=arrival.family.is_read)
+    return NotedArrival(arrival, id_, needs_decision=arrival.family.is_read)
 
 
-async def _note_again(tx: Tx, arrival: Arrival, item: WorkItemId) -> Noted:
+async def _note_again(tx: Tx, arrival: Arrival, item: WorkItemId) -> NotedArrival:
     """The same mail by another way, from another mailbox or by hand: there is nothing new to decide."""
     await _add_source(tx, arrival, item)
     await set_known(tx, arrival)
-    return Noted(arrival, item, reason="the same mail is here already")
+    return NotedArrival(arrival, item, reason="the same mail is here already")
 
 
 async def _add_source(tx: Tx, arrival: Arrival, item: WorkItemId) -> None:
@@ -226,30 +226,30 @@ async def _add_source(tx: Tx, arrival: Arrival, item: WorkItemId) -> None:
     )
 
 
-async def _append(tx: Tx, arrival: Arrival, item: Item, answered_at: datetime | None) -> Noted:
+async def _append(tx: Tx, arrival: Arrival, item: WorkItem, answered_at: datetime | None) -> NotedArrival:
     """Another mail of a thread whose item is open: a message of it, and a new decision."""
     await _add_source(tx, arrival, item.id)
     said = f"{arrival.note.get('sender', '')}: {arrival.title}".strip(": ")
     await add_message(tx, item.id, "mail", said, by=BY, document=arrival.family.root.id)
     await _describe(tx, arrival, item)
     answered = answered_at is not None and answered_at >= arrival.written_at
-    return Noted(arrival, item.id, needs_decision=arrival.family.is_read and not answered)
+    return NotedArrival(arrival, item.id, needs_decision=arrival.family.is_read and not answered)
 
 
-async def _note_answered(tx: Tx, arrival: Arrival) -> Noted:
+async def _note_answered(tx: Tx, arrival: Arrival) -> NotedArrival:
     """A mail that comes in after our answer to it: there is nothing left to do."""
     id_ = await _make(tx, arrival)
     item = (await load_items(tx, [id_]))[id_]
     await close_handled(tx, item, why="We have answered in its thread since.", by=BY)
     await set_known(tx, arrival)
-    return Noted(arrival, id_, reason="we have answered it already")
+    return NotedArrival(arrival, id_, reason="we have answered it already")
 
 
 async def _make(tx: Tx, arrival: Arrival) -> WorkItemId:
     root = arrival.family.root
     id_ = await make_item(
         tx,
-        NewItem(
+        ItemDraft(
             scope=arrival.scope,
             type=arrival.type,
             title=arrival.title,

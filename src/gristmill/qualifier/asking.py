@@ -13,9 +13,9 @@ from gristmill.qualifier.casework import find_identifiers
 from gristmill.qualifier.decisions import find_known
 from gristmill.qualifier.letters import AskLlm
 from gristmill.qualifier.llm_pass import Consultation, consult
-from gristmill.qualifier.llm_tools import Desk
+from gristmill.qualifier.llm_tools import ToolCalls
 from gristmill.qualifier.moving import move_item
-from gristmill.qualifier.qualification import Prepared, decide_and_write, list_letters, load_customs, prepare
+from gristmill.qualifier.qualification import PreparedItem, decide_and_write, list_letters, load_customs, prepare
 from gristmill.qualifier.texts import load_item_texts
 from gristmill.queue import Done, Skip
 from gristmill.rooms import Tools
@@ -37,11 +37,11 @@ async def ask_llm(letter: AskLlm, *, tools: Tools, llm: Llm) -> Done | Skip:
     except Exception as error:  # noqa: BLE001 the item shows it, and everything else goes on
         return Done(partial(_fail, item=letter.item, why=f"{type(error).__name__}: {error}"))
     own = make_node_key(prepared.item)
-    has_atom = any(call.nodeKey == own for _, call in found.desk.notes)
+    has_atom = any(call.nodeKey == own for _, call in found.calls.notes)
     return Done(partial(_write, prepared=prepared, found=found), () if has_atom else list_letters(prepared))
 
 
-async def _prepare(item: WorkItemId, tools: Tools) -> Prepared | None:
+async def _prepare(item: WorkItemId, tools: Tools) -> PreparedItem | None:
     """The words of the item, as they are now."""
     async with tools.db.reading() as tx:
         texts = await load_item_texts(tx, [item])
@@ -56,20 +56,20 @@ async def _prepare(item: WorkItemId, tools: Tools) -> Prepared | None:
     return replace(prepared, case=replace(prepared.case, known=known))
 
 
-async def _consult(prepared: Prepared, tools: Tools, llm: Llm) -> Consultation:
+async def _consult(prepared: PreparedItem, tools: Tools, llm: Llm) -> Consultation:
     item = prepared.item
     embedders = [tools.models.embedder, tools.models.built_in_embedder]
-    desk = Desk(tools.db, embedders, item, prepared.wording.text)
+    calls = ToolCalls(tools.db, embedders, item, prepared.wording.text)
     model = tools.settings.llm.model
-    return await consult(llm, desk, prepared.wording, prepared.case, model=model, urgent=item.foreground)
+    return await consult(llm, calls, prepared.wording, prepared.case, model=model, urgent=item.foreground)
 
 
-async def _write(tx: Tx, *, prepared: Prepared, found: Consultation) -> None:
+async def _write(tx: Tx, *, prepared: PreparedItem, found: Consultation) -> None:
     await check_presence(tx, prepared.item.id)
     with without_gone_chunks():
-        chunks = await found.desk.write(tx)
+        chunks = await found.calls.write(tx)
     await decide_and_write(tx, prepared=prepared, advice=found.advice, summary=found.summary, asked=True)
-    keys = [*(call.nodeKey for _, call in found.desk.notes), *(call.nodeKey for call in found.desk.nodes)]
+    keys = [*(call.nodeKey for _, call in found.calls.notes), *(call.nodeKey for call in found.calls.nodes)]
     await remember_chunks(tx, prepared.item.id, keys, chunks)
 
 

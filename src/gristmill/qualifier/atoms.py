@@ -12,12 +12,12 @@ from gristmill.documents import WholeText, load_progress, prepare_chunk, prepare
 from gristmill.errors import Permanent, Transient, Unknown
 from gristmill.ids import ChunkId, DocumentId, WorkItemId
 from gristmill.knowledge import Embedders, Hit, chunks, graph, search_hybrid
-from gristmill.models import Facts, quote_summary
+from gristmill.models import TextFacts, quote_summary
 from gristmill.qualifier.conventions.matching import find_main_amount
 from gristmill.qualifier.letters import KeepAtom
 from gristmill.qualifier.memory import load_memory, save_memory
-from gristmill.qualifier.model import Item
-from gristmill.qualifier.reading import Wording
+from gristmill.qualifier.model import WorkItem
+from gristmill.qualifier.reading import ItemWording
 from gristmill.qualifier.store import get_item
 from gristmill.queue import Done, Skip, Snooze, TaskFilter, find_tasks
 from gristmill.scopes import Scope
@@ -42,26 +42,26 @@ class Atom:
     text: str
 
     @property
-    def told(self) -> str:
+    def plain_text(self) -> str:
         """Its text without the key fields: words that the item itself has."""
         return "\n".join(one for one in self.text.split("\n\n") if not FIELDS.match(one))
 
 
-def make_node_key(item: Item) -> str:
+def make_node_key(item: WorkItem) -> str:
     """By the pattern of its kind: `email::<message-id>`, `confluence::<page>`, `jira::KEY`; a URN of sources has it."""
     if item.urn is None:
         return f"item::{item.id}"
     return item.urn if "::" in item.urn else f"document::{item.urn}"
 
 
-def summarise_text(wording: Wording) -> str:
+def summarise_text(wording: ItemWording) -> str:
     """A few sentences of the new text."""
     spans = wording.new if wording.new is not None else [(0, len(wording.text))]
     fresh = "\n".join(wording.text[start:stop] for start, stop in spans)
     return quote_summary(fresh or wording.text)[:LONGEST_SUMMARY]
 
 
-def make_atom(item: Item, wording: Wording, facts: Facts, summary: str) -> Atom:
+def make_atom(item: WorkItem, wording: ItemWording, facts: TextFacts, summary: str) -> Atom:
     """The chunk by rule: what the item is, from whom and when, the numbers in it, and what it says."""
     key = make_node_key(item)
     title = " ".join(wording.about.subject.split())[:LONGEST_TITLE] or item.title[:LONGEST_TITLE]
@@ -69,7 +69,7 @@ def make_atom(item: Item, wording: Wording, facts: Facts, summary: str) -> Atom:
     return Atom(key, key.partition("::")[0], "\n\n".join(filter(None, [title, fields, summary])))
 
 
-def list_key_fields(wording: Wording, facts: Facts) -> Iterator[tuple[str, str]]:
+def list_key_fields(wording: ItemWording, facts: TextFacts) -> Iterator[tuple[str, str]]:
     """What people ask of an item first."""
     about = wording.about
     if about.sender:
@@ -128,11 +128,11 @@ def find_same(atom: Atom, hits: Sequence[Hit], scope: Scope, document: DocumentI
 
     A mail is its own best description. A note beside it would be found instead of it, or twice.
     """
-    own = [one for one in hits if one.document == document and _has_words(atom.told, one.text)]
+    own = [one for one in hits if one.document == document and _has_words(atom.plain_text, one.text)]
     if own:
         return own[:1]
     together = [one for one in hits if one.document == document]
-    if together and _has_words(atom.told, " ".join(one.text for one in together)):
+    if together and _has_words(atom.plain_text, " ".join(one.text for one in together)):
         return together
     found = (one for one in hits if (one.client, one.project) == (scope.client, scope.project))
     return [one for one in found if _has_words(atom.text, one.text)][:1]
@@ -143,7 +143,7 @@ def _has_words(wanted: str, text: str) -> bool:
     return bool(words) and len(words & set(WORD.findall(text.casefold()))) >= SAME * len(words)
 
 
-async def prepare_atom(db: Database, embedders: Embedders, item: Item, atom: Atom) -> WholeText:
+async def prepare_atom(db: Database, embedders: Embedders, item: WorkItem, atom: Atom) -> WholeText:
     """One chunk as a text of its own, which lies in the item's document and goes with it."""
     scope, own = Scope(item.client, item.project), make_node_key(item)
     urn = f"atom:{own}" if atom.node_key == own else f"atom:{own}#{atom.node_key}"
@@ -153,7 +153,7 @@ async def prepare_atom(db: Database, embedders: Embedders, item: Item, atom: Ato
     )
 
 
-async def _prepare_large(db: Database, embedders: Embedders, item: Item) -> list[WholeText]:
+async def _prepare_large(db: Database, embedders: Embedders, item: WorkItem) -> list[WholeText]:
     """A long text that came without a document is divided by its length; all others have been read page by page."""
     if item.document is not None or len(item.text or "") < LARGE:
         return []

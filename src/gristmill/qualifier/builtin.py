@@ -13,10 +13,9 @@ from pydantic import BaseModel, Field
 
 from gristmill.db import Database
 from gristmill.errors import Permanent
-from gristmill.models import Llm, RouterLlm, RuleSummariser
-from gristmill.models import Message as Turn
-from gristmill.qualifier.executor import AskedFor, Checkpoint, Citation, Question, Result
-from gristmill.qualifier.model import Item, ItemText, Memory, Message
+from gristmill.models import Llm, Message, RouterLlm, RuleSummariser
+from gristmill.qualifier.executor import AskedFor, Checkpoint, ExecutorResult, ItemQuestion, ResultCitation
+from gristmill.qualifier.model import ItemMemory, ItemMessage, ItemText, WorkItem
 from gristmill.qualifier.replies import write_reply
 from gristmill.qualifier.texts import cite, load_item_texts
 
@@ -53,13 +52,13 @@ class ReplyAnswer(BaseModel):
 
 
 @dataclass(frozen=True)
-class Case:
+class BuiltinCase:
     """Everything that a step may look at."""
 
-    item: Item
+    item: WorkItem
     text: ItemText
-    memory: Memory | None
-    messages: Sequence[Message]
+    memory: ItemMemory | None
+    messages: Sequence[ItemMessage]
 
     @property
     def said(self) -> list[str]:
@@ -89,14 +88,14 @@ class BuiltInExecutor:
             await self.llm.check()
 
     async def run(
-        self, item: Item, memory: Memory | None, messages: Sequence[Message], checkpoint: Checkpoint
-    ) -> Result | Question:
+        self, item: WorkItem, memory: ItemMemory | None, messages: Sequence[ItemMessage], checkpoint: Checkpoint
+    ) -> ExecutorResult | ItemQuestion:
         """Three steps: what is asked, what it is about, what to reply."""
         async with self.db.reading() as tx:
             texts = await load_item_texts(tx, [item.origin if item.origin and item.text is None else item.id])
         if not texts:
             raise Permanent("Its documents were removed.")
-        case = Case(item, replace(texts[0], item=item), memory, messages)
+        case = BuiltinCase(item, replace(texts[0], item=item), memory, messages)
         if question := find_obstacle(case):
             return question
         writer = LlmWriter(self.llm, self.model, item.foreground) if self.llm is not None else TemplateWriter()
@@ -107,26 +106,26 @@ class BuiltInExecutor:
                 kept[step] = await _take_step(writer, step, case, kept)
                 await checkpoint.save(len(kept) - 1, kept)
         if kept["reply"].get("question"):
-            return Question(kept["reply"]["question"])
+            return ItemQuestion(kept["reply"]["question"])
         return _read_result(kept, writer.by)
 
 
-def find_obstacle(case: Case) -> Question | None:
+def find_obstacle(case: BuiltinCase) -> ItemQuestion | None:
     """An item without any words cannot be worked on: a person must look at it, unless one has."""
     has_words = len(case.text.text.strip()) > len(case.item.title) or case.item.text
     if has_words or case.said:
         return None
     why = case.item.warning or "Nothing could be read in it."
-    return Question(f"{why} Look at it yourself, and say what is to be done.")
+    return ItemQuestion(f"{why} Look at it yourself, and say what is to be done.")
 
 
-def is_answered(case: Case) -> bool:
+def is_answered(case: BuiltinCase) -> bool:
     """Whether a reply is drafted: somebody waits for one, and the text does not want to lead astray."""
     suspected = case.memory is not None and bool(case.memory.data.get("suspicion"))
     return case.item.type in ANSWERED_TYPES and not suspected
 
 
-async def _take_step(writer: "LlmWriter | TemplateWriter", step: str, case: Case, kept: dict[str, Any]) -> Any:
+async def _take_step(writer: "LlmWriter | TemplateWriter", step: str, case: BuiltinCase, kept: dict[str, Any]) -> Any:
     match step:
         case "asked":
             return [asdict(one) for one in await writer.list_asked(case)]
@@ -140,13 +139,13 @@ async def _take_step(writer: "LlmWriter | TemplateWriter", step: str, case: Case
 
 def _read_asked(kept: dict[str, Any]) -> AskedFor:
     citation = kept["citation"]
-    return AskedFor(kept["words"], Citation(**citation) if citation else None)
+    return AskedFor(kept["words"], ResultCitation(**citation) if citation else None)
 
 
-def _read_result(kept: dict[str, Any], by: str) -> Result:
+def _read_result(kept: dict[str, Any], by: str) -> ExecutorResult:
     asked = [_read_asked(one) for one in kept["asked"]]
-    citations = [Citation(**one) for one in kept["summary"]["citations"]]
-    return Result(kept["summary"]["text"], kept["reply"]["reply"] or None, asked, citations, by)
+    citations = [ResultCitation(**one) for one in kept["summary"]["citations"]]
+    return ExecutorResult(kept["summary"]["text"], kept["reply"]["reply"] or None, asked, citations, by)
 
 
 # --- by templates
@@ -157,14 +156,14 @@ class TemplateWriter:
 
     by = "template"
 
-    async def list_asked(self, case: Case) -> list[AskedFor]:
+    async def list_asked(self, case: BuiltinCase) -> list[AskedFor]:
         """What the qualifier found; without its memory, the questions of the new text."""
         found: list[str] = list(case.memory.data.get("asked") or ()) if case.memory else []
         if not found:
             found = [match[0].strip() for span in case.text.new for match in QUESTION.finditer(case.text.text, *span)]
         return [AskedFor(words, cite_words(case.text, words)) for words in list(dict.fromkeys(found))[:MOST_ASKED]]
 
-    async def summarise(self, case: Case) -> tuple[str, list[Citation]]:
+    async def summarise(self, case: BuiltinCase) -> tuple[str, list[ResultCitation]]:
         new = "\n\n".join(case.text.text[start:stop] for start, stop in case.text.new)
         quoted = await RuleSummariser().summarise(new)
         said = (f"A person said: {one}" for one in case.said)
@@ -173,7 +172,7 @@ class TemplateWriter:
         citations = [found for one in sentences if (found := cite_words(case.text, one))]
         return summary, citations
 
-    async def draft_reply(self, case: Case, summary: str, asked: Sequence[AskedFor]) -> dict[str, str]:
+    async def draft_reply(self, case: BuiltinCase, summary: str, asked: Sequence[AskedFor]) -> dict[str, str]:
         if not is_answered(case):
             return {"reply": "", "question": ""}
         language = str(case.memory.data.get("language") or "") if case.memory else ""
@@ -183,7 +182,7 @@ class TemplateWriter:
         return {"reply": reply, "question": ""}
 
 
-def cite_words(text: ItemText, words: str) -> Citation | None:
+def cite_words(text: ItemText, words: str) -> ResultCitation | None:
     """Where words stand, however they are broken into lines; None if they do not, or in no document."""
     pattern = r"[\s>*_#|-]+".join(re.escape(word) for word in words.split()[:60])
     match = re.search(pattern, text.text) if pattern else None
@@ -191,7 +190,7 @@ def cite_words(text: ItemText, words: str) -> Citation | None:
     if match is None or found is None:
         return None
     part, start, stop = found
-    return Citation(part.document, part.page, start, stop, match[0])
+    return ResultCitation(part.document, part.page, start, stop, match[0])
 
 
 # --- by an LLM
@@ -209,17 +208,17 @@ class LlmWriter:
     def by(self) -> str:
         return self._model
 
-    async def list_asked(self, case: Case) -> list[AskedFor]:
+    async def list_asked(self, case: BuiltinCase) -> list[AskedFor]:
         answer = await self._ask(case, "List what the text asks for.", AskedAnswer)
         cited = [(words, cite_words(case.text, words)) for words in answer.asked[:MOST_ASKED]]
         own = case.text.text
         return [AskedFor(words, place) for words, place in cited if place is not None or words in own]
 
-    async def summarise(self, case: Case) -> tuple[str, list[Citation]]:
+    async def summarise(self, case: BuiltinCase) -> tuple[str, list[ResultCitation]]:
         answer = await self._ask(case, "Say what the text is about.", SummaryAnswer)
         return answer.summary, [found for one in answer.quotes if (found := cite_words(case.text, one))]
 
-    async def draft_reply(self, case: Case, summary: str, asked: Sequence[AskedFor]) -> dict[str, str]:
+    async def draft_reply(self, case: BuiltinCase, summary: str, asked: Sequence[AskedFor]) -> dict[str, str]:
         if not is_answered(case):
             return {"reply": "", "question": ""}
         wishes = "\n".join(f"- {one.words}" for one in asked) or "- nothing in particular"
@@ -227,9 +226,9 @@ class LlmWriter:
         answer = await self._ask(case, wish, ReplyAnswer)
         return {"reply": answer.reply, "question": "" if case.said else answer.question}
 
-    async def _ask(self, case: Case, wish: str, shape: type[Any]) -> Any:
+    async def _ask(self, case: BuiltinCase, wish: str, shape: type[Any]) -> Any:
         said = "\n".join([*case.joined, *(f"A person said: {one}" for one in case.said)])
         shown = case.text.text[:LONGEST_SHOWN]
         question = f"{wish}\n{said}\n\nThe text of the item:\n<<<\n{shown}\n>>>"
-        turns = [Turn("system", SYSTEM), Turn("user", question)]
+        turns = [Message("system", SYSTEM), Message("user", question)]
         return await self._llm.ask_object(turns, shape, model=self._model, priority="P0" if self._foreground else "P3")

@@ -9,13 +9,13 @@ from datetime import UTC, datetime
 from typing import Any
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
-from gristmill.models import About, Facts, Hint, Hints, Identity, make_hints, read_facts
+from gristmill.models import About, ClientIdentity, Hint, Hints, TextFacts, make_hints, read_facts
 from gristmill.qualifier.conventions import InForce, Material, match_condition
 from gristmill.qualifier.deciding import PAYMENT, RANK, STANDING, Case, Firing
 from gristmill.qualifier.dividing import find_children
-from gristmill.qualifier.model import URGENCIES, Identifier, Item, ItemText
-from gristmill.qualifier.reading import Terms, Wording
-from gristmill.qualifier.reasons import Words, words_of
+from gristmill.qualifier.model import URGENCIES, Identifier, ItemText, WorkItem
+from gristmill.qualifier.reading import ItemWording, ScopeTerms
+from gristmill.qualifier.reasons import ReasonWords, words_of
 
 SHARED = ("invoice", "order", "issue", "case")  # numbers by which two items are about the same thing
 TELLING = 200  # characters of a text in which rules should find something
@@ -24,12 +24,12 @@ SUBJECTS = (*WISHES, "email", "bugtracker", "git")  # types whose title somebody
 WORDLESS = ("git", "link", "scheduled")  # types whose texts often ask and name nothing
 
 
-def word_item(item_text: ItemText, me: Identity) -> Wording:
+def word_item(item_text: ItemText, me: ClientIdentity) -> ItemWording:
     """The words of an item as the rules read them."""
     item = item_text.item
     is_given = item.type in WISHES and item.decision is None  # later on, they are those of the decision
     attachments = [one.name for one in item_text.parts if one.document != item.document]
-    return Wording(
+    return ItemWording(
         item_text.text,
         item_text.new,
         describe_item(item, me),
@@ -49,7 +49,7 @@ def _has_text(item_text: ItemText) -> bool:
     return item_text.item.type in SUBJECTS or bool(item_text.text[begins:].strip())
 
 
-def describe_item(item: Item, me: Identity) -> About:
+def describe_item(item: WorkItem, me: ClientIdentity) -> About:
     """What is known of an item beside its words."""
     note = item.note
     return About(
@@ -75,7 +75,7 @@ def _find_zone(name: str) -> ZoneInfo:
         return ZoneInfo("UTC")
 
 
-def make_case(wording: Wording, terms: Terms) -> Case:
+def make_case(wording: ItemWording, terms: ScopeTerms) -> Case:
     """Everything that rules and conventions say of an item; nothing of other items or of an LLM."""
     facts = read_facts(wording.text, wording.about, new=wording.new)
     hints = _hear_person(make_hints(facts, wording.about), wording)
@@ -103,7 +103,7 @@ def make_case(wording: Wording, terms: Terms) -> Case:
     )
 
 
-def _hear_person(hints: Hints, wording: Wording) -> Hints:
+def _hear_person(hints: Hints, wording: ItemWording) -> Hints:
     """A deadline and an urgency that somebody gave stand above those that the words say."""
     if wording.deadline is not None:
         given = Hint[datetime | None](wording.deadline)
@@ -133,7 +133,7 @@ def choose_conventions(conventions: Sequence[InForce], client: str, project: str
     return [one for one in conventions if one.is_seen_from(client, project)]
 
 
-def find_identifiers(facts: Facts, subject: str) -> dict[Identifier, Words]:
+def find_identifiers(facts: TextFacts, subject: str) -> dict[Identifier, ReasonWords]:
     """The number that an item is about, if it names one: that of its subject, or else the first of the strongest kind.
 
     It is one number, so that which items belong together does not depend on which of them came first. The payment of an
@@ -154,7 +154,7 @@ def find_identifiers(facts: Facts, subject: str) -> dict[Identifier, Words]:
     return {Identifier(PAYMENT if facts.payment else chosen.kind, chosen.value): words[0]}
 
 
-def is_silent(case: Case, wording: Wording) -> bool:
+def is_silent(case: Case, wording: ItemWording) -> bool:
     """Whether nothing at all was found in a text where something should be.
 
     One such text is nothing. Many of them mean that texts arrive broken, or that a model answers with nothing.

@@ -11,11 +11,11 @@ from datetime import datetime, timedelta
 from typing import Literal
 
 from gristmill.ids import WorkItemId
-from gristmill.models import Evidence, Facts, Hints, Noise
+from gristmill.models import Hints, Noise, TextEvidence, TextFacts
 from gristmill.qualifier.conventions.language import format_consequence, format_days
 from gristmill.qualifier.conventions.model import Consequence, Fate
 from gristmill.qualifier.model import END_OF_DAY, SUSPECTED, URGENCIES, ChildItem, Identifier, ItemState, Route, Urgency
-from gristmill.qualifier.reasons import Step, Words, words_of
+from gristmill.qualifier.reasons import DecisionStep, ReasonWords, words_of
 
 Standing = Literal["info_only", "handled", "later", "now"]
 RANK: dict[Standing, int] = {"info_only": 0, "handled": 1, "later": 2, "now": 3}
@@ -35,18 +35,18 @@ class Firing:
     id: int
     version: int
     consequence: Consequence
-    words: tuple[Words, ...] = ()
+    words: tuple[ReasonWords, ...] = ()
 
 
 @dataclass(frozen=True)
-class KnownItem:
+class RelatedItem:
     """Another item that names the same number."""
 
     id: WorkItemId
     title: str
     state: ItemState
     shared: Identifier
-    words: Words
+    words: ReasonWords
     scheduled_at: datetime | None = None
 
 
@@ -58,7 +58,7 @@ class Advice:
     reason: str
     urgency: Urgency = "low"
     deadline: datetime | None = None
-    words: tuple[Words, ...] = ()
+    words: tuple[ReasonWords, ...] = ()
     into: WorkItemId | None = None
     children: tuple[ChildItem, ...] = ()
 
@@ -77,7 +77,7 @@ class Former:
 class Case:
     """Everything that a decision goes by."""
 
-    facts: Facts
+    facts: TextFacts
     hints: Hints
     now: datetime
     lead: timedelta
@@ -87,7 +87,7 @@ class Case:
     is_due: bool = False  # it waited for its time, which has come
     is_awaited: bool = False  # a person waits for it
     firings: Sequence[Firing] = ()  # the ones that stand above others first
-    known: Sequence[KnownItem] = ()
+    known: Sequence[RelatedItem] = ()
     children: Sequence[ChildItem] = ()  # the independent pieces of work that it lists
     advice: Advice | None = None
     is_silent: bool = False  # an LLM was asked, and gave no answer that can be used
@@ -95,12 +95,12 @@ class Case:
 
 
 @dataclass(frozen=True)
-class Verdict:
+class ItemVerdict:
     """Where an item goes, how the passes came to it, and which of them had the last word."""
 
     route: Route
     standing: Standing  # by itself, if it joined no other item and fell into no parts
-    path: tuple[Step, ...]
+    path: tuple[DecisionStep, ...]
     author: Author = "rules"
     assign: str = ""  # whom a convention names
 
@@ -114,13 +114,13 @@ class _View:
     deadline: datetime | None = None
     scheduled_at: datetime | None = None
     author: Author = "rules"
-    path: tuple[Step, ...] = ()
+    path: tuple[DecisionStep, ...] = ()
 
-    def say(self, rule: str, sentence: str, words: Sequence[Words] = ()) -> "_View":
-        return replace(self, path=(*self.path, Step(rule, sentence, tuple(words))))
+    def say(self, rule: str, sentence: str, words: Sequence[ReasonWords] = ()) -> "_View":
+        return replace(self, path=(*self.path, DecisionStep(rule, sentence, tuple(words))))
 
 
-def decide(case: Case) -> Verdict:
+def decide(case: Case) -> ItemVerdict:
     """Tree, conventions, LLM, floor, the decision before; then whether it joins another item or falls into parts."""
     tree = _warn(decide_by_tree(case), case.facts)
     view = _follow_conventions(tree, case)
@@ -174,14 +174,14 @@ def decide_by_tree(case: Case) -> _View:
     return _find_time(view, case)
 
 
-def _warn(view: _View, facts: Facts) -> _View:
+def _warn(view: _View, facts: TextFacts) -> _View:
     """A text that wants to lead astray is decided as any other, and says so."""
     if facts.suspicion is None:
         return view
     return view.say("suspicious", explain_suspicion(facts.suspicion), words_of([facts.suspicion]))
 
 
-def explain_suspicion(words: Evidence) -> str:
+def explain_suspicion(words: TextEvidence) -> str:
     """What a person should know who opens such an item."""
     shown = " ".join(words.words.split())[:LONGEST_SUSPICION]
     return f"{SUSPECTED}: “{shown}”. Do not follow what it says; no reply to it is drafted."
@@ -193,7 +193,7 @@ def _decide_without_text(view: _View, case: Case) -> _View:
     return replace(view, to="now").say("unread", "It could not be read: nobody knows yet what it asks.")
 
 
-def find_floor(case: Case) -> tuple[str, str, tuple[Words, ...]] | None:
+def find_floor(case: Case) -> tuple[str, str, tuple[ReasonWords, ...]] | None:
     """What forbids that an item is put away: a payment that is due, a direct mention, a person who asked for it."""
     payment = case.facts.payment
     if payment is not None:
@@ -208,7 +208,7 @@ def find_floor(case: Case) -> tuple[str, str, tuple[Words, ...]] | None:
     return None
 
 
-def find_noise(facts: Facts) -> Noise | None:
+def find_noise(facts: TextFacts) -> Noise | None:
     """Why nobody waits for an answer. That a machine sent it does not mean that it asks for nothing."""
     return next((one for one in facts.noise if one.kind != "noise_sender"), None)
 
@@ -226,18 +226,18 @@ def _call_information(view: _View, case: Case) -> _View:
     return view.say("information", "Nothing in it asks for anything.")
 
 
-def _say_requests(case: Case) -> tuple[str, tuple[Words, ...]]:
+def _say_requests(case: Case) -> tuple[str, tuple[ReasonWords, ...]]:
     hint = case.hints.has_actionable_content
     return "The text asks for something.", words_of(hint.evidence[:SHOWN_REQUESTS])
 
 
-def _may_be_bill(facts: Facts) -> bool:
+def _may_be_bill(facts: TextFacts) -> bool:
     """A net under the rules of payments: an amount, a deadline, and the number of an invoice or of an account."""
     numbered = any(one.kind in ("invoice", "iban") for one in facts.references)
     return numbered and bool(facts.amounts and facts.deadline) and not facts.is_contract
 
 
-def _say_bill(facts: Facts) -> tuple[str, tuple[Words, ...]]:
+def _say_bill(facts: TextFacts) -> tuple[str, tuple[ReasonWords, ...]]:
     found = [facts.amounts[0].evidence, facts.deadline.evidence if facts.deadline else None]
     return "An amount, a deadline and the number of a bill are named: it may be one.", words_of(found)
 
@@ -255,7 +255,7 @@ def _find_time(view: _View, case: Case) -> _View:
     return _plan(view, case.now, find_lead(case), words_of(case.hints.suggested_deadline.evidence))
 
 
-def _plan(view: _View, now: datetime, lead: timedelta, words: Sequence[Words]) -> _View:
+def _plan(view: _View, now: datetime, lead: timedelta, words: Sequence[ReasonWords]) -> _View:
     """Now if the deadline is nearer than the lead, else at deadline − lead."""
     assert view.deadline is not None
     begins = view.deadline - lead
@@ -409,10 +409,10 @@ def _raise_urgency(view: _View, urgency: Urgency) -> _View:
 # --- together with others, or in parts
 
 
-def _join_or_divide(view: _View, case: Case) -> Verdict:
+def _join_or_divide(view: _View, case: Case) -> ItemVerdict:
     route = Route(view.to, view.urgency, view.deadline, view.scheduled_at)
     if view.to not in WORK or case.former is not None:
-        return Verdict(route, view.to, view.path, view.author)
+        return ItemVerdict(route, view.to, view.path, view.author)
     if (target := _find_target(case, view)) is not None:
         shared = target.shared
         is_over = target.state in ("done", "completed")
@@ -422,15 +422,15 @@ def _join_or_divide(view: _View, case: Case) -> Verdict:
             thing = f"is about the same {shared.kind} {shared.value}"
         sentence = f"Item {target.id} “{target.title}” {thing}: it {what}."
         view = view.say("reopen" if is_over else "consolidate", sentence, [target.words])
-        return Verdict(replace(route, to="consolidate", into=target.id), view.to, view.path, view.author)
+        return ItemVerdict(replace(route, to="consolidate", into=target.id), view.to, view.path, view.author)
     children = (case.advice.children if case.advice else ()) or tuple(case.children)
     if children:
         view = view.say("decompose", f"It lists {len(children)} pieces of work that do not depend on each other.")
-        return Verdict(replace(route, to="decompose", children=children), view.to, view.path, view.author)
-    return Verdict(route, view.to, view.path, view.author)
+        return ItemVerdict(replace(route, to="decompose", children=children), view.to, view.path, view.author)
+    return ItemVerdict(route, view.to, view.path, view.author)
 
 
-def _find_target(case: Case, view: _View) -> KnownItem | None:
+def _find_target(case: Case, view: _View) -> RelatedItem | None:
     """The item that this one joins. A payment joins only the payment of the same invoice: it must not be hidden.
 
     Work that was completed is opened again only by something that is to be done now.

@@ -9,7 +9,7 @@ from gristmill.qualifier.asking import ask_llm
 from gristmill.qualifier.atoms import keep_atom
 from gristmill.qualifier.letters import AskLlm, KeepAtom, ReplayHistory
 from gristmill.qualifier.llm_pass import ROUNDS
-from gristmill.qualifier.replay import ReplayWish, describe_report, replay
+from gristmill.qualifier.replay import DecisionReplayWish, describe_report, replay
 from gristmill.qualifier.silence import SILENT_ITEMS, find_silent_items
 from gristmill.queue import Done, Handler, Letter, current, on, set_queue
 from gristmill.rooms import Tools, Watch
@@ -51,7 +51,7 @@ async def set_up_deciding(tx: Tx, settings: Settings) -> None:
 
 async def replay_history(letter: ReplayHistory, *, db: Database, settings: QualifierSettings) -> Done:
     """A replay for the console and the API; its result is the report."""
-    wish = ReplayWish(datetime.fromisoformat(letter.since), letter.client, letter.project, letter.most)
+    wish = DecisionReplayWish(datetime.fromisoformat(letter.since), letter.client, letter.project, letter.most)
     seen_from = Scope(letter.client, letter.project or "") if letter.client is not None else None
     task = current()
     report = await replay(

@@ -53,7 +53,7 @@ class ShownWords(BaseModel):
     where: str
 
 
-class ShownStep(BaseModel):
+class ShownDecisionStep(BaseModel):
     """One rule that spoke."""
 
     rule: str
@@ -77,7 +77,7 @@ class ShownDecision(BaseModel):
     assign: str | None
     sentence: str
     waits: str | None
-    path: list[ShownStep]
+    path: list[ShownDecisionStep]
     inputs: Mapping[str, Any]
 
 
@@ -97,7 +97,7 @@ def show_why(found: Explanation) -> ShownDecision:
         assign=one.assign if one else None,
         sentence=found.sentence,
         waits=found.waits,
-        path=[ShownStep.model_validate(step, from_attributes=True) for step in found.steps],
+        path=[ShownDecisionStep.model_validate(step, from_attributes=True) for step in found.steps],
         inputs=one.inputs if one else {},
     )
 
@@ -198,7 +198,7 @@ class Suggestion(BaseModel):
     project: str
 
 
-class Removed(BaseModel):
+class RemovedAnswer(BaseModel):
     """It is gone."""
 
     removed: bool = True
@@ -247,12 +247,12 @@ async def patch_convention(request: Request, caller: Manager, id: Number, change
 
 
 @ROUTES.delete("/conventions/{id}", summary="Take a convention back; what was decided by it stays")
-async def delete_convention(request: Request, caller: Manager, id: Number) -> Removed:
+async def delete_convention(request: Request, caller: Manager, id: Number) -> RemovedAnswer:
     services = services_of(request)
     async with caller.transaction(services.db) as tx:
         text = await remove_convention(tx, id)
         await services.record(tx, caller, "remove", f"convention {id}", text=text)
-    return Removed()
+    return RemovedAnswer()
 
 
 @ROUTES.post("/conventions/test", summary="Try a convention on past items; nothing is changed")
@@ -335,13 +335,15 @@ async def put_profile(request: Request, caller: Manager, wish: ProfileWish) -> S
 
 
 @ROUTES.delete("/profiles", summary="Forget who we are for a client or project")
-async def delete_profile(request: Request, caller: Manager, client: Client = None, project: Client = None) -> Removed:
+async def delete_profile(
+    request: Request, caller: Manager, client: Client = None, project: Client = None
+) -> RemovedAnswer:
     services = services_of(request)
     scope = caller.choose_scope(client, project)
     async with caller.transaction(services.db) as tx:
         await remove_profile(tx, scope)
         await services.record(tx, caller, "remove", f"profile {scope}")
-    return Removed()
+    return RemovedAnswer()
 
 
 # --- replays

@@ -9,10 +9,10 @@ import msgspec
 
 from gristmill.db import Tx, queries
 from gristmill.ids import DecisionId, ScopeId, WorkItemId
-from gristmill.qualifier.deciding import Advice, Author, Case, Firing, Former, KnownItem, Standing, Verdict
-from gristmill.qualifier.model import Identifier, Item, ItemState, RouteTo, Urgency
-from gristmill.qualifier.reading import Wording
-from gristmill.qualifier.reasons import Step, Words
+from gristmill.qualifier.deciding import Advice, Author, Case, Firing, Former, ItemVerdict, RelatedItem, Standing
+from gristmill.qualifier.model import Identifier, ItemState, RouteTo, Urgency, WorkItem
+from gristmill.qualifier.reading import ItemWording
+from gristmill.qualifier.reasons import DecisionStep, ReasonWords
 
 SQL = queries("gristmill.qualifier", "decisions.sql")
 RULES = 1  # the version of the rules: raised with every change that may decide otherwise
@@ -45,8 +45,8 @@ class Decision:
     path: Sequence[Mapping[str, Any]]
 
     @property
-    def steps(self) -> list[Step]:
-        return msgspec.convert(self.path, list[Step])
+    def steps(self) -> list[DecisionStep]:
+        return msgspec.convert(self.path, list[DecisionStep])
 
 
 @dataclass(frozen=True)
@@ -77,13 +77,13 @@ class Inputs:
     deadline: datetime | None = None  # that somebody gave
     urgency: Urgency = "low"  # that somebody gave
     firings: tuple[Firing, ...] = ()
-    known: tuple[KnownItem, ...] = ()
+    known: tuple[RelatedItem, ...] = ()
     advice: Advice | None = None
     is_silent: bool = False
     former: Former | None = None
 
     @classmethod
-    def of(cls, case: Case, wording: Wording) -> "Inputs":
+    def of(cls, case: Case, wording: ItemWording) -> "Inputs":
         return cls(
             case.lead,
             case.has_text,
@@ -102,7 +102,7 @@ class Inputs:
 
 
 async def save_decision(
-    tx: Tx, item: Item, wording: Wording, case: Case, verdict: Verdict, *, silent: bool
+    tx: Tx, item: WorkItem, wording: ItemWording, case: Case, verdict: ItemVerdict, *, silent: bool
 ) -> DecisionId:
     """Write a decision down with everything that it went by."""
     route = verdict.route
@@ -150,7 +150,7 @@ def read_inputs(decision: Decision) -> Inputs:
     return msgspec.convert(decision.inputs, Inputs)
 
 
-async def load_former(tx: Tx, item: Item) -> Former | None:
+async def load_former(tx: Tx, item: WorkItem) -> Former | None:
     """What was decided about an item before, if anything."""
     return None if item.decision is None else await tx.one(SQL["load_former"], Former, item=item.id)
 
@@ -164,7 +164,7 @@ class _KnownRow(NamedTuple):
     value: str
 
 
-async def find_known(tx: Tx, item: Item, named: Mapping[Identifier, Words]) -> list[KnownItem]:
+async def find_known(tx: Tx, item: WorkItem, named: Mapping[Identifier, ReasonWords]) -> list[RelatedItem]:
     """Other items of the same scope that name one of these numbers; a mail that may be forged joins none of them."""
     if not named or item.is_double:
         return []
@@ -178,7 +178,7 @@ async def find_known(tx: Tx, item: Item, named: Mapping[Identifier, Words]) -> l
         recent=RECENT,
     )
     return [
-        KnownItem(row.id, row.title, row.state, shared, named[shared], row.scheduled_at)
+        RelatedItem(row.id, row.title, row.state, shared, named[shared], row.scheduled_at)
         for row in rows
         for shared in [Identifier(row.kind, row.value)]
     ]

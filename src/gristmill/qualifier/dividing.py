@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, tzinfo
 
-from gristmill.models import Facts
+from gristmill.models import TextFacts
 from gristmill.qualifier.model import END_OF_DAY, FEWEST_PARTS, MOST_PARTS, ChildItem
 
 BULLET = re.compile(r"^[ \t]*(?:[-*•–◦]|\d{1,2}[.)]|[a-z]\))[ \t]+(?:\[[ xX]?\][ \t]*)?(?P<words>\S.*)$")
@@ -30,7 +30,7 @@ class _Line:
 
 
 def find_children(
-    text: str, facts: Facts, new: Sequence[tuple[int, int]] | None = None, zone: tzinfo = UTC
+    text: str, facts: TextFacts, new: Sequence[tuple[int, int]] | None = None, zone: tzinfo = UTC
 ) -> tuple[ChildItem, ...]:
     """Two to six pieces of work; none where the text is better answered as a whole.
 
@@ -45,7 +45,7 @@ def find_children(
     return tuple(ChildItem(one.words[:LONGEST_TITLE], one.words, _find_deadline(one, facts, zone)) for one in listed)
 
 
-def _find_deadline(line: _Line, facts: Facts, zone: tzinfo) -> datetime | None:
+def _find_deadline(line: _Line, facts: TextFacts, zone: tzinfo) -> datetime | None:
     """The deadline that an entry names; in a list of actions, any day that it names alone is one."""
     named = [one for one in facts.dates if line.start <= one.evidence.start < line.stop]
     due = [one for one in named if one.is_deadline] or (named if len(named) == 1 else [])
@@ -67,7 +67,7 @@ def _list_action_items(text: str, spans: Sequence[tuple[int, int]]) -> Iterator[
             return
 
 
-def _list_own_requests(text: str, facts: Facts, spans: Sequence[tuple[int, int]]) -> list[_Line]:
+def _list_own_requests(text: str, facts: TextFacts, spans: Sequence[tuple[int, int]]) -> list[_Line]:
     """Entries that are requests, if at least two of them have a deadline, an amount or a person of their own."""
     found: list[_Line] = []
     for start, line in _list_lines(text, spans):

@@ -12,13 +12,13 @@ import orjson
 from gristmill.db import Database, Tx, queries
 from gristmill.errors import Cancelled, GristmillError, LeaseLost, Permanent, Transient
 from gristmill.ids import TaskId, WorkItemId
-from gristmill.qualifier.executor import Checkpoint, Executor, Question, Result
+from gristmill.qualifier.executor import Checkpoint, Executor, ExecutorResult, ItemQuestion
 from gristmill.qualifier.health import choose_backoff, close_breaker, may_try, note_failure, note_healthy
-from gristmill.qualifier.idle import Follower, RequestWatch
+from gristmill.qualifier.idle import BackgroundItem, RequestWatch
 from gristmill.qualifier.letters import RunInBackground, RunItem
 from gristmill.qualifier.line import send_run
 from gristmill.qualifier.memory import load_memory
-from gristmill.qualifier.model import Item, ItemState, Memory, Message
+from gristmill.qualifier.model import ItemMemory, ItemMessage, ItemState, WorkItem
 from gristmill.qualifier.moving import make_keepable, move_item
 from gristmill.qualifier.store import add_message, hold_item, list_messages
 from gristmill.queue import Answer, Done, Skip, Snooze, current
@@ -29,19 +29,19 @@ SQL = queries("gristmill.qualifier", "execution.sql")
 BY = "executor"
 ATTEMPTS = 3  # after so many failures that are no fault of the world, an item ends in `error`
 GRACE = 0.05  # seconds in which an executor that is interrupted may end by itself
-MakeCheckpoint = Callable[[Item, int, dict[str, Any]], Checkpoint]
+MakeCheckpoint = Callable[[WorkItem, int, dict[str, Any]], Checkpoint]
 ELSEWHERE = Skip("the item went another way")
 HEARD = ("user", "answer", "mail", "item")  # messages that an item must hear before it is completed
 
 
 @dataclass(frozen=True)
-class Run:
+class ItemRun:
     """An item in the hands of this worker; `item.run` fences what it writes."""
 
-    item: Item
+    item: WorkItem
     task: TaskId
-    memory: Memory | None = None
-    messages: Sequence[Message] = ()
+    memory: ItemMemory | None = None
+    messages: Sequence[ItemMessage] = ()
     checkpoint: Checkpoint | None = None
 
 
@@ -68,9 +68,9 @@ class Execution:
             else:
                 follower.called.clear()  # nobody's request interrupts what a person waits for
             begun = await self._dispatch(claimed)
-            return await self._execute(begun, follower) if isinstance(begun, Run) else begun
+            return await self._execute(begun, follower) if isinstance(begun, ItemRun) else begun
 
-    async def _dispatch(self, item: Item) -> Run | Answer:
+    async def _dispatch(self, item: WorkItem) -> ItemRun | Answer:
         """Ask the executor whether it takes the item; one that does not is asked less and less often."""
         name = self.executor.name
         async with self.db.transaction() as tx:
@@ -87,17 +87,17 @@ class Execution:
             await close_breaker(tx, name)
             return await begin_run(tx, item, self._make_checkpoint) or ELSEWHERE
 
-    def _make_checkpoint(self, run: Item, done: int, data: dict[str, Any]) -> Checkpoint:
+    def _make_checkpoint(self, run: WorkItem, done: int, data: dict[str, Any]) -> Checkpoint:
         return Checkpoint(done, data, partial(self._keep, item=run))
 
-    async def _keep(self, checkpoint: Checkpoint, *, item: Item) -> None:
+    async def _keep(self, checkpoint: Checkpoint, *, item: WorkItem) -> None:
         async with self.db.transaction() as tx:
             body = orjson.dumps(dict(checkpoint.data)).decode()
             kept = await tx.one(SQL["keep_checkpoint"], item=item.id, run=item.run, done=checkpoint.done, data=body)
         if kept is None:
             raise LeaseLost(f"Item {item.id} is executed by another worker, or wanted no more.")
 
-    async def _execute(self, run: Run, follower: Follower) -> Answer:
+    async def _execute(self, run: ItemRun, follower: BackgroundItem) -> Answer:
         assert run.checkpoint is not None, "a run that has begun has one"
         work = asyncio.create_task(self.executor.run(run.item, run.memory, run.messages, run.checkpoint))
         call = asyncio.create_task(self._wait_for_call(run.item, follower))
@@ -111,7 +111,7 @@ class Execution:
             call.cancel()
             work.cancel()
 
-    async def _wait_for_call(self, item: Item, follower: Follower) -> None:
+    async def _wait_for_call(self, item: WorkItem, follower: BackgroundItem) -> None:
         """Until the run must end: of an item that a person waits for, only because nobody wants it any more."""
         while True:
             await follower.called.wait()
@@ -119,7 +119,7 @@ class Execution:
                 return
             follower.called.clear()
 
-    async def _conclude(self, run: Run, work: "asyncio.Task[Result | Question]") -> Answer:
+    async def _conclude(self, run: ItemRun, work: "asyncio.Task[ExecutorResult | ItemQuestion]") -> Answer:
         try:
             outcome = work.result()
         except (LeaseLost, Cancelled):
@@ -131,12 +131,12 @@ class Execution:
         except Exception as error:  # noqa: BLE001 whatever it is, the item says so
             return await self._fail(run, error)
         match outcome:
-            case Result():
+            case ExecutorResult():
                 return Done(partial(_finish, run=run, result=outcome, executor=self.executor.name))
-            case Question():
+            case ItemQuestion():
                 return Done(partial(_ask, run=run, question=outcome, executor=self.executor.name))
 
-    async def _fail(self, run: Run, error: Exception) -> Answer:
+    async def _fail(self, run: ItemRun, error: Exception) -> Answer:
         """An unknown error may be an accident, and is tried again by the queue; the last one ends the item."""
         if not isinstance(error, GristmillError):
             log.exception("item.failed", item=run.item.id, exc_info=error)
@@ -147,7 +147,7 @@ class Execution:
             await put_back(tx, run.item, why=f"It failed and is tried again: {error}")
         raise error
 
-    async def _give_way(self, item: Item, follower: Follower) -> Answer:
+    async def _give_way(self, item: WorkItem, follower: BackgroundItem) -> Answer:
         """Back into the line, with its checkpoint; it comes back when it may be quiet."""
         if follower.stopped:
             return ELSEWHERE
@@ -155,14 +155,14 @@ class Execution:
             await put_back(tx, item, why="A person asked for something: it goes on when nobody does.")
         return Snooze(self.settings.quiet, "a person asked for something: it goes on when nobody does")
 
-    async def _put_back(self, item: Item, wait: timedelta | None, why: str) -> Answer:
+    async def _put_back(self, item: WorkItem, wait: timedelta | None, why: str) -> Answer:
         async with self.db.transaction() as tx:
             failures = item.dispatch_failures + (wait is None)
             await put_back(tx, item, why=why, dispatch_failures=failures)
         return Snooze(wait or choose_backoff(failures), why)
 
 
-async def _stop(work: "asyncio.Task[Result | Question]") -> None:
+async def _stop(work: "asyncio.Task[ExecutorResult | ItemQuestion]") -> None:
     """Interrupt an executor; one that does not end soon is left alone: its checkpoint is fenced."""
     work.cancel()
     await asyncio.wait({work}, timeout=GRACE)
@@ -171,7 +171,7 @@ async def _stop(work: "asyncio.Task[Result | Question]") -> None:
 # --- what is written
 
 
-async def claim_item(tx: Tx, id_: WorkItemId, task: TaskId) -> Item | None:
+async def claim_item(tx: Tx, id_: WorkItemId, task: TaskId) -> WorkItem | None:
     """Take an item that waits with this task; one whose worker died goes on. None if it went another way."""
     item = await hold_item(tx, id_)
     if item is None or item.task != task:
@@ -186,7 +186,7 @@ async def claim_item(tx: Tx, id_: WorkItemId, task: TaskId) -> Item | None:
     return replace(item, run=run, state="dispatched")
 
 
-async def _hold_run(tx: Tx, item: Item, state: ItemState) -> Item | None:
+async def _hold_run(tx: Tx, item: WorkItem, state: ItemState) -> WorkItem | None:
     """The item, if it still is in the hands of this run."""
     held = await hold_item(tx, item.id)
     return held if held is not None and (held.run, held.state) == (item.run, state) else None
@@ -197,7 +197,7 @@ class _CheckpointRow(NamedTuple):
     data: dict[str, Any]
 
 
-async def begin_run(tx: Tx, item: Item, make_checkpoint: MakeCheckpoint) -> Run | None:
+async def begin_run(tx: Tx, item: WorkItem, make_checkpoint: MakeCheckpoint) -> ItemRun | None:
     """From here on the executor works on it; messages that come later are heard when it ends."""
     held = await _hold_run(tx, item, "dispatched")
     if held is None or held.task is None:
@@ -218,10 +218,10 @@ async def begin_run(tx: Tx, item: Item, make_checkpoint: MakeCheckpoint) -> Run 
     kept = await tx.one(SQL["load_checkpoint"], _CheckpointRow, item=item.id)
     running = replace(held, state="running", started_at=now)
     checkpoint = make_checkpoint(running, kept.done if kept else 0, kept.data if kept else {})
-    return Run(running, held.task, memory, messages, checkpoint)
+    return ItemRun(running, held.task, memory, messages, checkpoint)
 
 
-async def put_back(tx: Tx, item: Item, *, why: str, dispatch_failures: int | None = None) -> bool:
+async def put_back(tx: Tx, item: WorkItem, *, why: str, dispatch_failures: int | None = None) -> bool:
     """Into the line again, with the task that it has; its checkpoint stays."""
     held = await hold_item(tx, item.id)
     if held is None or held.run != item.run or held.state not in ("dispatched", "running"):
@@ -232,7 +232,7 @@ async def put_back(tx: Tx, item: Item, *, why: str, dispatch_failures: int | Non
     )
 
 
-async def _finish(tx: Tx, *, run: Run, result: Result, executor: str) -> None:
+async def _finish(tx: Tx, *, run: ItemRun, result: ExecutorResult, executor: str) -> None:
     """Keep the result. Messages that came meanwhile put the item back in line; they are in its context then."""
     await note_healthy(tx, executor)
     held = await _hold_run(tx, run.item, "running")
@@ -257,13 +257,13 @@ async def _finish(tx: Tx, *, run: Run, result: Result, executor: str) -> None:
         await move_item(tx, held.id, "completed", since=["running"], why=why, by=result.by, dispatch_failures=0)
 
 
-async def _requeue(tx: Tx, item: Item, why: str) -> None:
+async def _requeue(tx: Tx, item: WorkItem, why: str) -> None:
     task = await send_run(tx, item)
     changed: dict[str, Any] = {"task": task, "dispatch_failures": 0}
     await move_item(tx, item.id, "ready_for_execution", since=["running"], why=why, by=BY, **changed)
 
 
-async def _ask(tx: Tx, *, run: Run, question: Question, executor: str) -> None:
+async def _ask(tx: Tx, *, run: ItemRun, question: ItemQuestion, executor: str) -> None:
     """Wait for a person, unless one has said something meanwhile that may be the answer."""
     await note_healthy(tx, executor)
     held = await _hold_run(tx, run.item, "running")
@@ -277,6 +277,6 @@ async def _ask(tx: Tx, *, run: Run, question: Question, executor: str) -> None:
     await move_item(tx, held.id, "waiting_for_user", since=["running"], why="It has a question.", by=BY, question=text)
 
 
-async def _end_in_error(tx: Tx, *, run: Run, reason: str) -> None:
+async def _end_in_error(tx: Tx, *, run: ItemRun, reason: str) -> None:
     if await _hold_run(tx, run.item, "running") is not None:
         await move_item(tx, run.item.id, "error", since=["running"], why=reason, by=BY)

@@ -5,11 +5,11 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from gristmill.ids import DocumentId
-from gristmill.qualifier.model import Item, Memory, Message
+from gristmill.qualifier.model import ItemMemory, ItemMessage, WorkItem
 
 
 @dataclass(frozen=True)
-class Citation:
+class ResultCitation:
     """Where words stand: on a page of a document, from one character to another."""
 
     document: DocumentId
@@ -24,22 +24,22 @@ class AskedFor:
     """Something that an item asks for, and where it does."""
 
     words: str
-    citation: Citation | None = None  # None: it stands in the title, or in the item's own words
+    citation: ResultCitation | None = None  # None: it stands in the title, or in the item's own words
 
 
 @dataclass(frozen=True)
-class Result:
+class ExecutorResult:
     """What came of an item."""
 
     summary: str
     reply: str | None = None  # a draft
     asked: Sequence[AskedFor] = ()
-    citations: Sequence[Citation] = ()
+    citations: Sequence[ResultCitation] = ()
     by: str = "template"  # what wrote it: the template, or a model
 
 
 @dataclass(frozen=True)
-class Question:
+class ItemQuestion:
     """A person must say something before the item can go on; the checkpoint is kept."""
 
     text: str
@@ -76,7 +76,7 @@ class Executor(Protocol):
         ...
 
     async def run(
-        self, item: Item, memory: Memory | None, messages: Sequence[Message], checkpoint: Checkpoint
-    ) -> Result | Question:
+        self, item: WorkItem, memory: ItemMemory | None, messages: Sequence[ItemMessage], checkpoint: Checkpoint
+    ) -> ExecutorResult | ItemQuestion:
         """Work on an item, from its checkpoint on."""
         ...

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from gristmill.db import Tx
 from gristmill.ids import WorkItemId
 from gristmill.qualifier.decisions import Decision, PastDecision, list_decisions, load_decision
-from gristmill.qualifier.model import Item
-from gristmill.qualifier.reasons import Step
+from gristmill.qualifier.model import WorkItem
+from gristmill.qualifier.reasons import DecisionStep
 from gristmill.qualifier.store import get_item
 from gristmill.qualifier.texts import load_item_texts
 from gristmill.queue import why as explain_task
@@ -18,7 +18,7 @@ NEAR = 60  # characters between two marks that are shown as one excerpt
 
 
 @dataclass(frozen=True)
-class Piece:
+class ExplainedPiece:
     """A piece of a text; the numbers of the steps that went by it, if any did."""
 
     text: str
@@ -26,11 +26,11 @@ class Piece:
 
 
 @dataclass(frozen=True)
-class Excerpt:
+class MarkedExcerpt:
     """A part of the text with marked words in it."""
 
     start: int
-    pieces: tuple[Piece, ...]
+    pieces: tuple[ExplainedPiece, ...]
     is_cut_before: bool
     is_cut_after: bool
 
@@ -39,10 +39,10 @@ class Excerpt:
 class Explanation:
     """Why an item is where it is."""
 
-    item: Item
+    item: WorkItem
     decision: Decision | None
-    steps: Sequence[Step]
-    excerpts: Sequence[Excerpt]
+    steps: Sequence[DecisionStep]
+    excerpts: Sequence[MarkedExcerpt]
     waits: str | None  # what its task waits for, as long as it is not decided or not done
     history: Sequence[PastDecision]
 
@@ -77,19 +77,19 @@ async def explain_item(tx: Tx, id_: WorkItemId) -> Explanation:
     )
 
 
-async def _find_wait(tx: Tx, item: Item) -> str | None:
+async def _find_wait(tx: Tx, item: WorkItem) -> str | None:
     if item.task is None or not item.is_open or item.state in ("scheduled", "waiting_for_user"):
         return None
     return (await explain_task(tx, item.task)).sentence
 
 
-def mark_text(text: str, steps: Sequence[Step]) -> list[Excerpt]:
+def mark_text(text: str, steps: Sequence[DecisionStep]) -> list[MarkedExcerpt]:
     """The parts of the text around the words of these steps, each word marked with the number of its steps."""
     marks = _list_marks(text, steps)
     return [_make_excerpt(text, marks, start, stop) for start, stop in _choose_windows(text, marks)]
 
 
-def _list_marks(text: str, steps: Sequence[Step]) -> list[tuple[int, int, int]]:
+def _list_marks(text: str, steps: Sequence[DecisionStep]) -> list[tuple[int, int, int]]:
     """Start, stop and number of the step; words that do not stand there any more are left out."""
     return sorted(
         (one.start, one.stop, number)
@@ -110,7 +110,7 @@ def _choose_windows(text: str, marks: Sequence[tuple[int, int, int]]) -> list[tu
     return windows
 
 
-def _make_excerpt(text: str, marks: Sequence[tuple[int, int, int]], start: int, stop: int) -> Excerpt:
+def _make_excerpt(text: str, marks: Sequence[tuple[int, int, int]], start: int, stop: int) -> MarkedExcerpt:
     inside = [one for one in marks if start <= one[0] and one[1] <= stop]
     edges = sorted({start, stop, *(edge for one in inside for edge in one[:2])})
     parts = [
@@ -119,5 +119,5 @@ def _make_excerpt(text: str, marks: Sequence[tuple[int, int, int]], start: int, 
     ]
     # neighbours that the same steps went by are one piece
     joined = itertools.groupby(parts, key=lambda part: part[1])
-    pieces = tuple(Piece("".join(words for words, _ in some), steps) for steps, some in joined)
-    return Excerpt(start, tuple(one for one in pieces if one.text), start > 0, stop < len(text))
+    pieces = tuple(ExplainedPiece("".join(words for words, _ in some), steps) for steps, some in joined)
+    return MarkedExcerpt(start, tuple(one for one in pieces if one.text), start > 0, stop < len(text))

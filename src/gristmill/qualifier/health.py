@@ -15,7 +15,7 @@ BreakerState = Literal["closed", "open", "half-open"]
 
 
 @dataclass(frozen=True)
-class Health:
+class ExecutorHealth:
     """How an executor is; the breaker is in the database, so that every worker and the console see the same."""
 
     name: str
@@ -41,8 +41,8 @@ def choose_backoff(failures: int) -> timedelta:
     return BACKOFF[min(max(failures, 1), len(BACKOFF)) - 1]
 
 
-async def load_health(tx: Tx, name: str) -> Health:
-    return await tx.one(SQL["load_health"], Health, name=name) or Health(name)
+async def load_health(tx: Tx, name: str) -> ExecutorHealth:
+    return await tx.one(SQL["load_health"], ExecutorHealth, name=name) or ExecutorHealth(name)
 
 
 async def may_try(tx: Tx, name: str) -> timedelta | None:

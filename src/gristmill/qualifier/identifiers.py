@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from gristmill.db import Tx, queries
 from gristmill.ids import WorkItemId
-from gristmill.qualifier.model import OPEN, Identifier, Item
+from gristmill.qualifier.model import OPEN, Identifier, WorkItem
 
 SQL = queries("gristmill.qualifier", "identifiers.sql")
 MOST = 50  # numbers of one item that are kept: a price list is about nothing in particular
@@ -17,7 +17,7 @@ class _Found(NamedTuple):
     value: str
 
 
-async def hold_numbers(tx: Tx, item: Item, identifiers: Sequence[Identifier]) -> None:
+async def hold_numbers(tx: Tx, item: WorkItem, identifiers: Sequence[Identifier]) -> None:
     """Let nobody else decide about an item with these numbers before this transaction ends."""
     if identifiers:
         kinds, values = [one.kind for one in identifiers], [one.value for one in identifiers]
@@ -33,7 +33,7 @@ async def note_identifiers(tx: Tx, item: WorkItemId, identifiers: Sequence[Ident
 
 
 async def find_items_about(
-    tx: Tx, item: Item, identifiers: Sequence[Identifier]
+    tx: Tx, item: WorkItem, identifiers: Sequence[Identifier]
 ) -> list[tuple[WorkItemId, Identifier]]:
     """The open items of the same client and project that have one of these numbers, the oldest first."""
     kinds, values = [one.kind for one in identifiers], [one.value for one in identifiers]

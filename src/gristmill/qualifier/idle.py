@@ -57,7 +57,7 @@ async def load_last_request(tx: Tx) -> LastRequest:
 
 
 @dataclass(eq=False)
-class Follower:
+class BackgroundItem:
     """Background work that gives way: `called` is set when a person asks, or when nobody wants its item any more."""
 
     item: WorkItemId | None = None  # None: work that is done for no item
@@ -78,15 +78,15 @@ class RequestWatch:
     def __init__(self, db: Database, is_router_busy: Callable[[], Awaitable[bool]] | None = None) -> None:
         self._db = db
         self._is_router_busy = is_router_busy
-        self._followers: set[Follower] = set()
+        self._followers: set[BackgroundItem] = set()
         self._listening: asyncio.Task[None] | None = None
         self._ready = asyncio.Event()
         self._seen: datetime | None = None
 
     @asynccontextmanager
-    async def follow(self, item: WorkItemId | None = None) -> AsyncGenerator[Follower]:
+    async def follow(self, item: WorkItemId | None = None) -> AsyncGenerator[BackgroundItem]:
         """From here on nothing that is said is missed."""
-        follower = Follower(item)
+        follower = BackgroundItem(item)
         self._followers.add(follower)
         if self._listening is None or self._listening.done():
             self._ready.clear()
@@ -100,7 +100,7 @@ class RequestWatch:
                 listening, self._listening = self._listening, None
                 await _end(listening)
 
-    async def wait_for_silence(self, follower: Follower, quiet: timedelta) -> bool:
+    async def wait_for_silence(self, follower: BackgroundItem, quiet: timedelta) -> bool:
         """Whether nobody has asked for so long; False as soon as somebody asks, or the item is wanted no more."""
         while not follower.called.is_set():
             wait = await self._measure_wait(quiet)

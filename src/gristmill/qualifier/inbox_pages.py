@@ -9,11 +9,19 @@ from fastapi import APIRouter, Form, Request, Response
 from gristmill.db import Tx
 from gristmill.errors import Refused
 from gristmill.ids import WorkItemId
-from gristmill.qualifier.adding import Wish, answer, cancel_item, reopen_item, say
+from gristmill.qualifier.adding import ItemWish, answer, cancel_item, reopen_item, say
 from gristmill.qualifier.answers import Number
-from gristmill.qualifier.api import Move, add_wish, apply_move, change_item, find_states, load_details, load_portion
+from gristmill.qualifier.api import (
+    ItemMoveWish,
+    add_wish,
+    apply_move,
+    change_item,
+    find_states,
+    load_details,
+    load_portion,
+)
 from gristmill.qualifier.explaining import explain_item
-from gristmill.qualifier.model import Item
+from gristmill.qualifier.model import WorkItem
 from gristmill.qualifier.status import LANES, NOW, LineStatus, count_lanes, load_status
 from gristmill.qualifier.store import list_due, list_events, list_in_line, list_items
 from gristmill.serving import Cursor, Manager, Viewer, answer_action, services_of, stay_here
@@ -55,7 +63,7 @@ async def show_inbox(request: Request, caller: Viewer, lane: Lane | None = None,
     )
 
 
-async def _load_board(tx: Tx, status: LineStatus) -> Mapping[str, Sequence[Item]]:
+async def _load_board(tx: Tx, status: LineStatus) -> Mapping[str, Sequence[WorkItem]]:
     """The first items of each lane: of those that are worked on, in the order in which they are taken."""
     waiting = await list_in_line(tx, limit=SHOWN)
     return {
@@ -123,7 +131,7 @@ async def add_to_inbox(
 ) -> Response:
     """A wish of the person who looks at the page: it waits for it, unless it names a time."""
     when = _read_moment(scheduled_at)
-    wish = Wish(text, type="scheduled" if when else "user_input", scheduled_at=when)
+    wish = ItemWish(text, type="scheduled" if when else "user_input", scheduled_at=when)
     item = await add_wish(request, caller, wish, client or None, project or None)
     return answer_action(request, f"Item {item.id} is added.", back="/inbox", go=f"/items/{item.id}")
 
@@ -149,7 +157,7 @@ async def order_line(
     after: Annotated[int | None, Form(ge=1)] = None,
 ) -> Response:
     """Put an item before or after another one in line."""
-    move = Move(before=before, after=after, first=before is None and after is None)
+    move = ItemMoveWish(before=before, after=after, first=before is None and after is None)
     await change_item(request, caller, item, "move", lambda tx, one: apply_move(tx, one, move, by=caller.name))
     return answer_action(request, f"Item {item} is moved.", back="/inbox")
 
@@ -180,6 +188,6 @@ async def reopen_one(request: Request, caller: Manager, id: Number) -> Response:
 
 @PAGES.post("/items/{id}/first")
 async def move_first(request: Request, caller: Manager, id: Number) -> Response:
-    move = Move(first=True)
+    move = ItemMoveWish(first=True)
     await change_item(request, caller, id, "move", lambda tx, one: apply_move(tx, one, move, by=caller.name))
     return answer_action(request, f"Item {id} is the first in line.", back=f"/items/{id}")

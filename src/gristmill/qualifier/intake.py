@@ -9,10 +9,10 @@ from gristmill.db import Database, Tx
 from gristmill.documents import Family, find_families
 from gristmill.errors import Transient
 from gristmill.ids import DocumentId, WorkItemId
-from gristmill.qualifier.arriving import FindAddresses, Noted, note_arrivals, set_known, warn_unread
+from gristmill.qualifier.arriving import FindAddresses, NotedArrival, note_arrivals, set_known, warn_unread
 from gristmill.qualifier.describing import describe_family
 from gristmill.qualifier.letters import QualifyItem
-from gristmill.qualifier.model import UNDECIDED, Item, ItemText
+from gristmill.qualifier.model import UNDECIDED, ItemText, WorkItem
 from gristmill.qualifier.moving import move_item
 from gristmill.qualifier.store import hold_item
 from gristmill.qualifier.texts import load_item_texts
@@ -25,7 +25,7 @@ UNOPENED = Skip("it could not be opened: the error stands at its document, and t
 ITEM_GONE = Skip("the item was removed")
 
 
-class Decision(Protocol):
+class DecisionToWrite(Protocol):
     """What is to be written about an item, in the transaction that ends its task."""
 
     @property
@@ -35,7 +35,7 @@ class Decision(Protocol):
     def then(self) -> Sequence[Letter | Envelope]: ...
 
 
-Qualify = Callable[[Sequence[ItemText]], Awaitable[Sequence[Decision | Exception]]]
+Qualify = Callable[[Sequence[ItemText]], Awaitable[Sequence[DecisionToWrite | Exception]]]
 
 
 @dataclass(frozen=True)
@@ -52,7 +52,7 @@ class Intake:
         arrivals = [describe_family(one) for one in families if not one.root.replaced and not one.is_closed]
         async with self.db.transaction() as tx:
             noted = await note_arrivals(tx, arrivals, self.find_own_addresses)
-        wanted: dict[WorkItemId, Noted] = {}
+        wanted: dict[WorkItemId, NotedArrival] = {}
         for one in noted:
             if one.item is not None and one.needs_decision:
                 wanted.setdefault(one.item, one)  # another mail of the same thread has its turn after this one
@@ -70,7 +70,7 @@ class Intake:
         return [answers.take(letter.item) or ITEM_GONE for letter in letters]
 
     async def _decide(
-        self, ids: Sequence[WorkItemId], noted: Mapping[WorkItemId, Noted]
+        self, ids: Sequence[WorkItemId], noted: Mapping[WorkItemId, NotedArrival]
     ) -> dict[WorkItemId, Answer | Exception]:
         """No transaction is open while the words are read and an answer is found."""
         roots = {id_: one.arrival.family.root.id for id_, one in noted.items()}
@@ -99,7 +99,7 @@ class _Answers:
 
 
 def _answer_letter(
-    letter: DocumentRead, family: Family | None, noted: Mapping[DocumentId, Noted], answers: _Answers
+    letter: DocumentRead, family: Family | None, noted: Mapping[DocumentId, NotedArrival], answers: _Answers
 ) -> Answer | Exception:
     if family is None:
         return GONE
@@ -113,7 +113,7 @@ def _answer_letter(
     return answers.take(family.root.id) or Done(then=(letter,))
 
 
-def _settle(item: Item, noted: Noted | None, decision: Decision | Exception) -> Answer | Exception:
+def _settle(item: WorkItem, noted: NotedArrival | None, decision: DecisionToWrite | Exception) -> Answer | Exception:
     """Busy models are asked again, for ever; whatever else goes wrong ends in `error`, where people see it."""
     if isinstance(decision, Transient):
         return decision
@@ -123,7 +123,7 @@ def _settle(item: Item, noted: Noted | None, decision: Decision | Exception) -> 
     return Done(write=partial(_write_decision, item=item, noted=noted, decision=decision), then=decision.then)
 
 
-async def _write_decision(tx: Tx, *, item: Item, noted: Noted | None, decision: Decision) -> None:
+async def _write_decision(tx: Tx, *, item: WorkItem, noted: NotedArrival | None, decision: DecisionToWrite) -> None:
     """Nothing is written about an item that has moved meanwhile: it is looked at again."""
     held = await hold_item(tx, item.id)
     if held is None:
@@ -137,5 +137,5 @@ async def _write_decision(tx: Tx, *, item: Item, noted: Noted | None, decision: 
         await set_known(tx, noted.arrival)
 
 
-async def _fail(tx: Tx, *, item: Item, reason: str) -> None:
+async def _fail(tx: Tx, *, item: WorkItem, reason: str) -> None:
     await move_item(tx, item.id, "error", since=UNDECIDED, why=reason, by="qualifier")

@@ -4,7 +4,7 @@ from gristmill.db import Tx
 from gristmill.errors import Refused
 from gristmill.ids import TaskId, WorkItemId
 from gristmill.qualifier.letters import QualifyItem, RunInBackground, RunItem
-from gristmill.qualifier.model import Item, Urgency
+from gristmill.qualifier.model import Urgency, WorkItem
 from gristmill.qualifier.moving import note_event
 from gristmill.qualifier.store import SQL, list_in_line
 from gristmill.queue import choose_positions, find_place, send, set_position
@@ -14,7 +14,12 @@ MOST = 200  # places from the head of the line within which an item can be put
 
 
 async def send_run(
-    tx: Tx, item: Item, urgency: Urgency | None = None, *, parent: TaskId | None = None, foreground: bool | None = None
+    tx: Tx,
+    item: WorkItem,
+    urgency: Urgency | None = None,
+    *,
+    parent: TaskId | None = None,
+    foreground: bool | None = None,
 ) -> TaskId:
     """Put an item into the line of the executor: people's items and background items have queues of their own."""
     is_foreground = item.foreground if foreground is None else foreground
@@ -29,13 +34,13 @@ async def send_run(
     )
 
 
-async def send_qualify(tx: Tx, item: Item) -> TaskId:
+async def send_qualify(tx: Tx, item: WorkItem) -> TaskId:
     """Put an item into the line of those that are to be decided."""
     return await send(tx, QualifyItem(item.id), scope=item.scope, foreground=item.foreground, position=item.position)
 
 
 async def place_item(
-    tx: Tx, item: Item, *, before: WorkItemId | None = None, after: WorkItemId | None = None, by: str
+    tx: Tx, item: WorkItem, *, before: WorkItemId | None = None, after: WorkItemId | None = None, by: str
 ) -> None:
     """Put an item before or after another one in line; without either it becomes the first.
 
@@ -52,7 +57,7 @@ async def place_item(
     await note_event(tx, item.id, why="A person moved it in line.", by=by)
 
 
-async def position_item(tx: Tx, item: Item, position: int | None, *, by: str) -> None:
+async def position_item(tx: Tx, item: WorkItem, position: int | None, *, by: str) -> None:
     """Give an item a position: items with one go first, in the order of positions. None gives it up."""
     _check_waits(item)
     await _set_position(tx, item.id, item.task, position)
@@ -60,7 +65,7 @@ async def position_item(tx: Tx, item: Item, position: int | None, *, by: str) ->
     await note_event(tx, item.id, why=why, by=by)
 
 
-def _check_waits(item: Item) -> None:
+def _check_waits(item: WorkItem) -> None:
     if item.state not in ("ready_for_qualification", "ready_for_execution", "scheduled", "waiting_for_user"):
         raise Refused(f"Item {item.id} is {item.state}: only an item that waits can be moved in line.")
 

@@ -10,12 +10,20 @@ from gristmill.errors import BadAnswer
 from gristmill.knowledge import Embedders, search_hybrid
 from gristmill.models import Llm, Message, fence_text, make_schema
 from gristmill.qualifier.atoms import LARGE
-from gristmill.qualifier.deciding import Advice, Case, KnownItem, Standing, decide, list_allowed
-from gristmill.qualifier.llm_tools import LONGEST_HIT, TOOLS, Call, Desk, IndexDocument, RouteTask, read_call
-from gristmill.qualifier.model import END_OF_DAY, FEWEST_PARTS, ChildItem, Item
+from gristmill.qualifier.deciding import Advice, Case, RelatedItem, Standing, decide, list_allowed
+from gristmill.qualifier.llm_tools import (
+    LONGEST_HIT,
+    TOOLS,
+    IndexDocument,
+    RouteTask,
+    ToolArguments,
+    ToolCalls,
+    read_call,
+)
+from gristmill.qualifier.model import END_OF_DAY, FEWEST_PARTS, ChildItem, WorkItem
 from gristmill.qualifier.moving import make_keepable
-from gristmill.qualifier.reading import Wording
-from gristmill.qualifier.reasons import Words
+from gristmill.qualifier.reading import ItemWording
+from gristmill.qualifier.reasons import ReasonWords
 from gristmill.scopes import Scope
 from gristmill.telemetry import log
 
@@ -42,52 +50,61 @@ class Consultation:
 
     advice: Advice | None
     summary: str
-    desk: Desk
+    calls: ToolCalls
     rounds: int
 
 
 async def consult(
-    llm: Llm, desk: Desk, wording: Wording, case: Case, *, model: str, rounds: int = ROUNDS, urgent: bool = False
+    llm: Llm,
+    calls: ToolCalls,
+    wording: ItemWording,
+    case: Case,
+    *,
+    model: str,
+    rounds: int = ROUNDS,
+    urgent: bool = False,
 ) -> Consultation:
     """Let an LLM look at an item. Errors of the endpoint are the caller's; a wrong answer costs a round."""
-    related = await find_related(desk, desk.embedders, desk.item, wording)
+    related = await find_related(calls, calls.embedders, calls.item, wording)
     talk = [Message("system", SYSTEM), Message("user", make_question(wording, case, related))]
     allowed = list_allowed(case)
     for number in range(1, rounds + 1):
-        offered = _offer_tools(desk, last=number == rounds)
+        offered = _offer_tools(calls, last=number == rounds)
         try:
             answer = await llm.ask_json(
                 talk, make_call_schema(offered, allowed), model=model, priority="P1" if urgent else "P3"
             )
             call = read_call(answer, offered)
         except BadAnswer as wrong:
-            log.warning("qualifier.bad_answer", item=desk.item.id, round=number, error=str(wrong))
+            log.warning("qualifier.bad_answer", item=calls.item.id, round=number, error=str(wrong))
             talk = [*talk, Message("user", f"That was no answer: {wrong} Call one of the tools.")]
             continue
         if isinstance(call, RouteTask):
-            return Consultation(read_advice(call, wording.text, case), make_keepable(call.contextSummary), desk, number)
-        told = await desk.answer(call)
+            return Consultation(
+                read_advice(call, wording.text, case), make_keepable(call.contextSummary), calls, number
+            )
+        told = await calls.answer(call)
         talk = [
             *talk,
             Message("assistant", call.model_dump_json()),
             Message("user", f"{call.name} answered. {told}"),
         ]
-    return Consultation(None, "", desk, rounds)
+    return Consultation(None, "", calls, rounds)
 
 
-def _offer_tools(desk: Desk, *, last: bool) -> Sequence[type[Call]]:
+def _offer_tools(calls: ToolCalls, *, last: bool) -> Sequence[type[ToolArguments]]:
     if last:
         return (RouteTask,)
-    large = desk.item.document is None and len(desk.text) >= LARGE
+    large = calls.item.document is None and len(calls.text) >= LARGE
     return [one for one in TOOLS if large or one is not IndexDocument]
 
 
-def make_call_schema(offered: Sequence[type[Call]], allowed: Sequence[Standing]) -> dict[str, Any]:
+def make_call_schema(offered: Sequence[type[ToolArguments]], allowed: Sequence[Standing]) -> dict[str, Any]:
     """The schema of one call; the words that routing may be are those that rules and conventions leave."""
     return {"anyOf": [_describe_tool(one, allowed) for one in offered]}
 
 
-def _describe_tool(tool: type[Call], allowed: Sequence[Standing]) -> dict[str, Any]:
+def _describe_tool(tool: type[ToolArguments], allowed: Sequence[Standing]) -> dict[str, Any]:
     arguments = make_schema(tool)
     arguments = _resolve_references(arguments, arguments.pop("$defs", {}))
     if tool is RouteTask:
@@ -114,18 +131,18 @@ def _resolve_references(schema: Any, definitions: dict[str, Any]) -> Any:
 # --- the question
 
 
-async def find_related(desk: Desk, embedders: Embedders, item: Item, wording: Wording) -> str:
+async def find_related(calls: ToolCalls, embedders: Embedders, item: WorkItem, wording: ItemWording) -> str:
     """What is known already about the same thing: put into the question, so that it does not depend on a tool call."""
     query = f"{wording.about.subject} {wording.text[:500]}".replace('"', " ")
     scope = Scope(item.client, item.project)
-    hits = await search_hybrid(desk.db, embedders, query, max_results=RELATED + 2, scope=scope)
+    hits = await search_hybrid(calls.db, embedders, query, max_results=RELATED + 2, scope=scope)
     others = [hit for hit in hits if hit.document != item.document][:RELATED]
     own = [hit for hit in others if (hit.client, hit.project) == (scope.client, scope.project)]
-    desk.seen.update(hit.chunk for hit in own)
+    calls.seen.update(hit.chunk for hit in own)
     return "\n\n".join(f"chunk {hit.chunk}, {hit.title or hit.name}: {hit.text[:LONGEST_HIT]}" for hit in others)
 
 
-def make_question(wording: Wording, case: Case, related: str) -> str:
+def make_question(wording: ItemWording, case: Case, related: str) -> str:
     """The item, what the rules found in it, what is known about it, and what may be answered."""
     about = wording.about
     known = [f"- item {one.id} “{one.title}” ({one.state})" for one in case.known]
@@ -165,13 +182,13 @@ def read_advice(call: RouteTask, text: str, case: Case) -> Advice:
     )
 
 
-def find_quote(quote: str, text: str) -> Words | None:
+def find_quote(quote: str, text: str) -> ReasonWords | None:
     """Where a quote stands in the text, whatever blanks are between its words."""
     words = quote.split()
     if not words:
         return None
     found = re.search(r"\s+".join(map(re.escape, words)), text, re.IGNORECASE)
-    return Words(found[0], found.start(), found.end()) if found else None
+    return ReasonWords(found[0], found.start(), found.end()) if found else None
 
 
 def _read_deadline(written: str, case: Case) -> datetime | None:
@@ -184,7 +201,7 @@ def _read_deadline(written: str, case: Case) -> datetime | None:
     return datetime.combine(day, END_OF_DAY, zone) if any(one.day == day for one in case.facts.dates) else None
 
 
-def _find_candidate(into: int | None, known: Sequence[KnownItem]) -> Any:
+def _find_candidate(into: int | None, known: Sequence[RelatedItem]) -> Any:
     return next((one.id for one in known if one.id == into), None)
 
 

@@ -17,7 +17,7 @@ from gristmill.ids import ChunkId
 from gristmill.knowledge import Embedders, graph, keys, search_hybrid
 from gristmill.models import fence_text
 from gristmill.qualifier.atoms import LARGE, Atom, prepare_atom, put_text
-from gristmill.qualifier.model import Item, Urgency
+from gristmill.qualifier.model import Urgency, WorkItem
 from gristmill.qualifier.moving import make_keepable
 from gristmill.scopes import Scope
 
@@ -28,14 +28,14 @@ Key = Annotated[str, Field(min_length=4, max_length=300, pattern=r"^[^:\s]+::.+"
 Short = Annotated[str, Field(max_length=200)]
 
 
-class Call(BaseModel):
+class ToolArguments(BaseModel):
     """The arguments of a tool."""
 
     model_config = ConfigDict(extra="forbid")
     name: ClassVar[str]
 
 
-class StoreChunk(Call):
+class StoreChunk(ToolArguments):
     """Keep the text that defines an entity, under the key of its node."""
 
     name: ClassVar[str] = "storeChunk"
@@ -45,7 +45,7 @@ class StoreChunk(Call):
     graphRefs: Annotated[list[Key], Field(max_length=10)] = []
 
 
-class SearchHybrid(Call):
+class SearchHybrid(ToolArguments):
     """Look for what is known already, by words (alpha 0) and meaning (alpha 1)."""
 
     name: ClassVar[str] = "searchHybrid"
@@ -55,7 +55,7 @@ class SearchHybrid(Call):
     knowledgeTypes: Annotated[list[Short], Field(max_length=10)] | None = None
 
 
-class IndexDocument(Call):
+class IndexDocument(ToolArguments):
     """Divide the whole text of the item by its length; only for plain texts of 40,000 characters and more."""
 
     name: ClassVar[str] = "indexDocument"
@@ -63,7 +63,7 @@ class IndexDocument(Call):
     relatedDocs: Annotated[list[Short], Field(max_length=10)] = []
 
 
-class CreateNodeWithRagLinks(Call):
+class CreateNodeWithRagLinks(ToolArguments):
     """State a node of the graph, and link it with chunks that were stored or found before."""
 
     name: ClassVar[str] = "createNodeWithRagLinks"
@@ -73,7 +73,7 @@ class CreateNodeWithRagLinks(Call):
     ragChunkIds: Annotated[list[Short], Field(max_length=20)] = []
 
 
-class CreateRelationship(Call):
+class CreateRelationship(ToolArguments):
     """State an edge between two nodes; the chunks that were stored before show it."""
 
     name: ClassVar[str] = "createRelationship"
@@ -83,14 +83,14 @@ class CreateRelationship(Call):
     properties: Annotated[dict[str, Short], Field(max_length=20)] = {}
 
 
-class Piece(BaseModel):
+class WorkPiece(BaseModel):
     """A piece of work that depends on no other."""
 
     title: Annotated[str, Field(min_length=3, max_length=120)]
     text: Annotated[str, Field(min_length=3, max_length=1_000)]
 
 
-class RouteTask(Call):
+class RouteTask(ToolArguments):
     """Say what becomes of the item, and end."""
 
     name: ClassVar[str] = "routeTask"
@@ -101,10 +101,10 @@ class RouteTask(Call):
     urgency: Urgency = "low"
     deadline: Annotated[str, Field(max_length=20)] = ""
     into: int | None = None
-    children: Annotated[list[Piece], Field(max_length=6)] = []
+    children: Annotated[list[WorkPiece], Field(max_length=6)] = []
 
 
-TOOLS: tuple[type[Call], ...] = (
+TOOLS: tuple[type[ToolArguments], ...] = (
     StoreChunk,
     SearchHybrid,
     IndexDocument,
@@ -114,7 +114,7 @@ TOOLS: tuple[type[Call], ...] = (
 )
 
 
-def read_call(answer: dict[str, Any], offered: Sequence[type[Call]]) -> Call:
+def read_call(answer: dict[str, Any], offered: Sequence[type[ToolArguments]]) -> ToolArguments:
     """The tool that an answer calls, with its arguments checked."""
     tool = next((one for one in offered if one.name == answer.get("tool")), None)
     if tool is None:
@@ -128,12 +128,12 @@ def read_call(answer: dict[str, Any], offered: Sequence[type[Call]]) -> Call:
 
 
 @dataclass
-class Desk:
+class ToolCalls:
     """Answers the calls of one pass, within the scope of one item, and collects what is to be kept."""
 
     db: Database
     embedders: Embedders
-    item: Item
+    item: WorkItem
     text: str
     notes: list[tuple[WholeText, StoreChunk]] = field(default_factory=list[tuple[WholeText, StoreChunk]])
     whole: WholeText | None = None
@@ -145,7 +145,7 @@ class Desk:
     def scope(self) -> Scope:
         return Scope(self.item.client, self.item.project)
 
-    async def answer(self, call: Call) -> str:
+    async def answer(self, call: ToolArguments) -> str:
         """What the LLM is told; what is wrong with a call is told, too."""
         try:
             match call:

@@ -4,12 +4,12 @@ import orjson
 
 from gristmill.db import Tx, queries
 from gristmill.ids import WorkItemId
-from gristmill.qualifier.model import Memory
+from gristmill.qualifier.model import ItemMemory
 
 SQL = queries("gristmill.qualifier", "memory.sql")
 
 
-async def save_memory(tx: Tx, item: WorkItemId, memory: Memory) -> None:
+async def save_memory(tx: Tx, item: WorkItemId, memory: ItemMemory) -> None:
     """The last memory counts: a later decision takes the place of the one before."""
     await tx.execute(
         SQL["save_memory"],
@@ -25,8 +25,8 @@ async def save_memory(tx: Tx, item: WorkItemId, memory: Memory) -> None:
     )
 
 
-async def load_memory(tx: Tx, item: WorkItemId) -> Memory | None:
-    return await tx.one(SQL["load_memory"], Memory, item=item)
+async def load_memory(tx: Tx, item: WorkItemId) -> ItemMemory | None:
+    return await tx.one(SQL["load_memory"], ItemMemory, item=item)
 
 
 async def delete_memory(tx: Tx, item: WorkItemId) -> bool:

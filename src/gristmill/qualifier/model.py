@@ -44,7 +44,7 @@ SAME_ID = "It has the same Message-ID as another mail that came before it, and s
 
 
 @dataclass(frozen=True)
-class Item:
+class WorkItem:
     """A row of `item`, with the names of its scope."""
 
     id: WorkItemId
@@ -116,7 +116,7 @@ class TextPart:
 class ItemText:
     """The words of an item: the subject, the body, then each attachment after a line with its name."""
 
-    item: Item
+    item: WorkItem
     text: str
     new: Sequence[tuple[int, int]]  # the spans that are new, and not quoted from an older mail
     parts: Sequence[TextPart]
@@ -152,7 +152,7 @@ class Identifier:
 
 
 @dataclass(frozen=True)
-class Message:
+class ItemMessage:
     """Something that was said to an item, or by its executor."""
 
     id: int
@@ -164,7 +164,7 @@ class Message:
 
 
 @dataclass(frozen=True)
-class Event:
+class ItemEvent:
     """A change of an item's state."""
 
     id: int
@@ -193,7 +193,7 @@ class Event:
 
 
 @dataclass(frozen=True)
-class Memory:
+class ItemMemory:
     """What the qualifier hands to whatever executes an item."""
 
     summary: str

@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 from gristmill.db import Tx, queries
 from gristmill.errors import Refused, Unknown
 from gristmill.ids import ScopeId
-from gristmill.models import Identity
+from gristmill.models import ClientIdentity
 from gristmill.scopes import Scope, find_scope, scope_id
 
 SQL = queries("gristmill.qualifier", "profiles.sql")
@@ -100,10 +100,10 @@ def _check_address(address: str) -> str:
     return address.casefold()
 
 
-def find_identity(profiles: Sequence[Profile], scope: Scope) -> Identity:
+def find_identity(profiles: Sequence[Profile], scope: Scope) -> ClientIdentity:
     """All names and addresses that are ours in a scope: its own, its client's, everybody's."""
     seen = _list_levels(profiles, scope)
-    return Identity(
+    return ClientIdentity(
         tuple(dict.fromkeys(name for one in seen for name in one.names)),
         tuple(dict.fromkeys(address for one in seen for address in one.addresses)),
     )

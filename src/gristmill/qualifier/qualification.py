@@ -17,15 +17,15 @@ from gristmill.qualifier.casework import (
     word_item,
 )
 from gristmill.qualifier.conventions import InForce, count_firings, fold_firings, load_in_force
-from gristmill.qualifier.deciding import Advice, Case, Verdict, decide, explain_suspicion, is_settled
+from gristmill.qualifier.deciding import Advice, Case, ItemVerdict, decide, explain_suspicion, is_settled
 from gristmill.qualifier.decisions import find_known, load_former, load_moment, save_decision
 from gristmill.qualifier.identifiers import hold_numbers, note_identifiers
 from gristmill.qualifier.letters import AskLlm, KeepAtom
 from gristmill.qualifier.memory import save_memory
-from gristmill.qualifier.model import UNDECIDED, Item, ItemText, Memory
+from gristmill.qualifier.model import UNDECIDED, ItemMemory, ItemText, WorkItem
 from gristmill.qualifier.moving import move_item
 from gristmill.qualifier.profiles import Profile, find_identity, find_lead_of, load_profiles
-from gristmill.qualifier.reading import Terms, Wording
+from gristmill.qualifier.reading import ItemWording, ScopeTerms
 from gristmill.qualifier.routing import apply_route
 from gristmill.qualifier.store import warn_item
 from gristmill.queue import Envelope, Letter, send
@@ -37,11 +37,11 @@ SHOWN_REQUESTS = 10  # sentences that the memory of an item keeps
 
 
 @dataclass(frozen=True)
-class Prepared:
+class PreparedItem:
     """An item whose words are read: everything of its decision that needs no other item."""
 
-    item: Item
-    wording: Wording
+    item: WorkItem
+    wording: ItemWording
     case: Case
     atom: Atom
     summary: str
@@ -51,7 +51,7 @@ class Prepared:
 class Qualified:
     """What is to be written about an item, in the transaction that ends its task."""
 
-    item: Item
+    item: WorkItem
     write: Callable[[Tx], Awaitable[None]]
     then: Sequence[Letter | Envelope] = ()  # letters that are sent with those of many others
 
@@ -64,10 +64,12 @@ class Customs:
     conventions: Sequence[InForce]
     profiles: Sequence[Profile]
 
-    def find_terms(self, client: str, project: str, settings: QualifierSettings, now: datetime | None = None) -> Terms:
+    def find_terms(
+        self, client: str, project: str, settings: QualifierSettings, now: datetime | None = None
+    ) -> ScopeTerms:
         """What holds in one scope; `now` is the moment that is decided from, if it is not this one."""
         scope = Scope(client, project)
-        return Terms(
+        return ScopeTerms(
             now or self.now,
             find_lead_of(self.profiles, scope, settings.lead_days),
             find_identity(self.profiles, scope),
@@ -91,9 +93,9 @@ async def qualify_many(tools: Tools, texts: Sequence[ItemText]) -> Sequence[Qual
 
 def prepare_many(
     texts: Sequence[ItemText], customs: Customs, settings: QualifierSettings
-) -> list[Prepared | Exception]:
+) -> list[PreparedItem | Exception]:
     """Read the words of many items; a text that breaks a rule breaks nothing for the others."""
-    found: list[Prepared | Exception] = []
+    found: list[PreparedItem | Exception] = []
     for one in texts:
         try:
             found.append(prepare(one, customs.find_terms(one.item.client, one.item.project, settings)))
@@ -102,21 +104,21 @@ def prepare_many(
     return found
 
 
-def prepare(text: ItemText, terms: Terms) -> Prepared:
+def prepare(text: ItemText, terms: ScopeTerms) -> PreparedItem:
     wording = word_item(text, terms.me)
     case = make_case(wording, terms)
     summary = summarise_text(wording)
-    return Prepared(text.item, wording, case, make_atom(text.item, wording, case.facts, summary), summary)
+    return PreparedItem(text.item, wording, case, make_atom(text.item, wording, case.facts, summary), summary)
 
 
-def _qualify(prepared: Prepared, *, has_llm: bool) -> Qualified:
+def _qualify(prepared: PreparedItem, *, has_llm: bool) -> Qualified:
     """An LLM is asked about items that are new here. A decision that is made again is made by rules: it only rises."""
     if has_llm and prepared.item.state in UNDECIDED and not is_settled(prepared.case):
         return Qualified(prepared.item, partial(_ask_llm, prepared=prepared))
     return Qualified(prepared.item, partial(decide_and_write, prepared=prepared), list_letters(prepared))
 
 
-def list_letters(prepared: Prepared) -> list[Envelope]:
+def list_letters(prepared: PreparedItem) -> list[Envelope]:
     """The atomic chunk is kept later, and by others: an urgent item does not wait for vectors."""
     atom, item = prepared.atom, prepared.item
     is_first = item.decision is None and item.origin is None and item.parent is None
@@ -125,7 +127,7 @@ def list_letters(prepared: Prepared) -> list[Envelope]:
     return [Envelope(KeepAtom(item.id, atom.node_key, atom.node_type, atom.text), scope=item.scope)]
 
 
-async def _ask_llm(tx: Tx, *, prepared: Prepared) -> None:
+async def _ask_llm(tx: Tx, *, prepared: PreparedItem) -> None:
     item = prepared.item
     task = await send(tx, AskLlm(item.id), scope=item.scope, foreground=item.foreground, position=item.position)
     await move_item(tx, item.id, "qualifying", since=UNDECIDED, why="An LLM is asked.", by="qualifier", task=task)
@@ -134,7 +136,7 @@ async def _ask_llm(tx: Tx, *, prepared: Prepared) -> None:
 async def decide_and_write(
     tx: Tx,
     *,
-    prepared: Prepared,
+    prepared: PreparedItem,
     advice: Advice | None = None,
     summary: str = "",
     asked: bool = False,
@@ -167,15 +169,15 @@ async def _count(tx: Tx, case: Case) -> None:
         await fold_firings(tx)
 
 
-def explain_briefly(verdict: Verdict) -> str:
+def explain_briefly(verdict: ItemVerdict) -> str:
     """The sentences of the path, in order."""
     return " ".join(step.sentence for step in verdict.path)
 
 
-def make_memory(prepared: Prepared, verdict: Verdict, summary: str = "") -> Memory:
+def make_memory(prepared: PreparedItem, verdict: ItemVerdict, summary: str = "") -> ItemMemory:
     """What the executor of an item is told."""
     item = prepared.item
-    return Memory(
+    return ItemMemory(
         summary or prepared.summary or item.title,
         node_keys=[prepared.atom.node_key],
         data=make_data(prepared, verdict),
@@ -186,7 +188,7 @@ def make_memory(prepared: Prepared, verdict: Verdict, summary: str = "") -> Memo
     )
 
 
-def make_data(prepared: Prepared, verdict: Verdict) -> Mapping[str, Any]:
+def make_data(prepared: PreparedItem, verdict: ItemVerdict) -> Mapping[str, Any]:
     """The key fields of an item for programs."""
     facts = prepared.case.facts
     fields: dict[str, Any] = {"subject": prepared.wording.about.subject, "language": facts.language}

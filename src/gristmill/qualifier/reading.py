@@ -5,23 +5,23 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from gristmill.models import About, Identity
+from gristmill.models import About, ClientIdentity
 from gristmill.qualifier.conventions import InForce
 from gristmill.qualifier.model import Urgency
 
 
 @dataclass(frozen=True)
-class Terms:
+class ScopeTerms:
     """What holds for the items of one scope at one moment."""
 
     now: datetime
     lead: timedelta
-    me: Identity
+    me: ClientIdentity
     conventions: Sequence[InForce] = ()  # those that the scope sees
 
 
 @dataclass(frozen=True)
-class Wording:
+class ItemWording:
     """The words of an item, and what is known beside them."""
 
     text: str

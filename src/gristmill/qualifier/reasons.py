@@ -3,11 +3,11 @@
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from gristmill.models import Evidence
+from gristmill.models import TextEvidence
 
 
 @dataclass(frozen=True, slots=True)
-class Words:
+class ReasonWords:
     """Words that a rule went by, and where they stand: at characters of the text, or in a field such as the sender."""
 
     words: str
@@ -17,15 +17,15 @@ class Words:
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class DecisionStep:
     """One rule that spoke: its name, a sentence for people, and its words."""
 
     rule: str
     sentence: str
-    words: tuple[Words, ...] = ()
+    words: tuple[ReasonWords, ...] = ()
 
 
-def words_of(evidence: Iterable[Evidence | None]) -> tuple[Words, ...]:
+def words_of(evidence: Iterable[TextEvidence | None]) -> tuple[ReasonWords, ...]:
     """Places in the text as words of a rule, each once; what a header or a field says has no place in the text."""
-    found = [Words(one.words, one.start, one.stop) for one in evidence if one is not None and one.words]
+    found = [ReasonWords(one.words, one.start, one.stop) for one in evidence if one is not None and one.words]
     return tuple(dict.fromkeys(found))

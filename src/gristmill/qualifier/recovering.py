@@ -9,7 +9,7 @@ from gristmill.documents import find_unreadable
 from gristmill.ids import WorkItemId
 from gristmill.qualifier.letters import QualifyItem, SweepItems
 from gristmill.qualifier.line import send_qualify, send_run
-from gristmill.qualifier.model import UNDECIDED, Item, ItemState
+from gristmill.qualifier.model import UNDECIDED, ItemState, WorkItem
 from gristmill.qualifier.moving import move_item, note_event
 from gristmill.qualifier.store import fold_tally, hold_item, set_task
 from gristmill.queue import Answer, Done, Envelope, Unique, send_many
@@ -81,7 +81,7 @@ def explain_end(outcome: str | None, error: str | None, *, foreground: bool) -> 
     return "Its task is gone: reopen the item to go on." if foreground else None
 
 
-async def _reset(tx: Tx, item: Item) -> None:
+async def _reset(tx: Tx, item: WorkItem) -> None:
     """To where it waited before, with a new task."""
     why = "Its task was gone: it is put back in line."
     undecided = item.state in UNDECIDED

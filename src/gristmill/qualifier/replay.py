@@ -11,12 +11,12 @@ from gristmill.db import Database, Viewpoint, queries
 from gristmill.ids import DecisionId, WorkItemId
 from gristmill.processes import ProcessPool
 from gristmill.qualifier.casework import make_case, word_item
-from gristmill.qualifier.deciding import Verdict, decide
+from gristmill.qualifier.deciding import ItemVerdict, decide
 from gristmill.qualifier.decisions import Decision, Inputs, read_inputs
 from gristmill.qualifier.model import ItemText, RouteTo, Urgency
 from gristmill.qualifier.qualification import Customs, load_customs
-from gristmill.qualifier.reading import Terms, Wording
-from gristmill.qualifier.reasons import Step
+from gristmill.qualifier.reading import ItemWording, ScopeTerms
+from gristmill.qualifier.reasons import DecisionStep
 from gristmill.qualifier.texts import load_item_texts
 from gristmill.settings import QualifierSettings
 
@@ -29,7 +29,7 @@ SAME_TIME = timedelta(minutes=1)  # two times that differ by less are the same
 
 
 @dataclass(frozen=True)
-class ReplayWish:
+class DecisionReplayWish:
     """Which decisions are made again."""
 
     since: datetime
@@ -51,7 +51,7 @@ class ReplayedOutcome:
 
 
 @dataclass(frozen=True)
-class Difference:
+class DecisionDifference:
     """An item that would be decided otherwise today."""
 
     item: WorkItemId
@@ -61,7 +61,7 @@ class Difference:
     decided_at: datetime
     was: ReplayedOutcome
     now: ReplayedOutcome
-    because: Sequence[Step]  # the path of today
+    because: Sequence[DecisionStep]  # the path of today
     is_other_text: bool  # its words are not those that were decided about
 
 
@@ -75,7 +75,7 @@ class ReplayReport:
     changed: int = 0
     lowered: int = 0  # of those: work that would be none today
     kinds: Counter[str] = field(default_factory=Counter[str])  # “now → later”: how many
-    differences: list[Difference] = field(default_factory=list[Difference])
+    differences: list[DecisionDifference] = field(default_factory=list[DecisionDifference])
 
 
 @dataclass(frozen=True)
@@ -90,15 +90,15 @@ class _Job:
     decided_at: datetime
     was: ReplayedOutcome
     digest: bytes
-    wording: Wording
-    terms: Terms
+    wording: ItemWording
+    terms: ScopeTerms
     inputs: Inputs
 
 
 async def replay(
     db: Database,
     settings: QualifierSettings,
-    wish: ReplayWish,
+    wish: DecisionReplayWish,
     *,
     processes: int = 2,
     seen_from: Viewpoint | None = None,
@@ -108,7 +108,7 @@ async def replay(
     report = ReplayReport(wish.since)
     total = await _count(db, wish, seen_from)
     pool = ProcessPool(processes)
-    running: set[asyncio.Task[tuple[int, list[Difference]]]] = set()
+    running: set[asyncio.Task[tuple[int, list[DecisionDifference]]]] = set()
     try:
         async for jobs, missing in _load_portions(db, settings, wish, seen_from):
             report.unreadable += missing
@@ -129,11 +129,11 @@ async def replay(
     return report
 
 
-async def _run(pool: ProcessPool, jobs: Sequence[_Job]) -> tuple[int, list[Difference]]:
+async def _run(pool: ProcessPool, jobs: Sequence[_Job]) -> tuple[int, list[DecisionDifference]]:
     return len(jobs), await pool.run(decide_again, jobs, timeout=LONGEST)
 
 
-def _add_up(report: ReplayReport, done: set[asyncio.Task[tuple[int, list[Difference]]]]) -> None:
+def _add_up(report: ReplayReport, done: set[asyncio.Task[tuple[int, list[DecisionDifference]]]]) -> None:
     for task in done:
         n, found = task.result()
         report.looked_at += n
@@ -143,7 +143,7 @@ def _add_up(report: ReplayReport, done: set[asyncio.Task[tuple[int, list[Differe
         report.differences += found[: MOST_SHOWN - len(report.differences)]
 
 
-def is_lowered(one: Difference) -> bool:
+def is_lowered(one: DecisionDifference) -> bool:
     """Whether something that was work would be put away today."""
     away = ("info_only", "handled")
     return one.was.route not in away and one.now.route in away
@@ -152,7 +152,7 @@ def is_lowered(one: Difference) -> bool:
 # --- reading
 
 
-async def _count(db: Database, wish: ReplayWish, seen_from: Viewpoint | None) -> int:
+async def _count(db: Database, wish: DecisionReplayWish, seen_from: Viewpoint | None) -> int:
     async with db.reading(seen_from=seen_from) as tx:
         return await tx.only_value(
             SQL["count_decisions"], int, since=wish.since, client=wish.client, project=wish.project, most=wish.most
@@ -160,7 +160,7 @@ async def _count(db: Database, wish: ReplayWish, seen_from: Viewpoint | None) ->
 
 
 async def _load_portions(
-    db: Database, settings: QualifierSettings, wish: ReplayWish, seen_from: Viewpoint | None
+    db: Database, settings: QualifierSettings, wish: DecisionReplayWish, seen_from: Viewpoint | None
 ) -> AsyncIterator[tuple[list[_Job], int]]:
     """Jobs, and how many items of the portion have no words any more."""
     since, after, left = wish.since, 0, wish.most
@@ -210,12 +210,12 @@ def _read_outcome(one: Decision) -> ReplayedOutcome:
 # --- in a child process
 
 
-def decide_again(jobs: Sequence[_Job]) -> list[Difference]:
+def decide_again(jobs: Sequence[_Job]) -> list[DecisionDifference]:
     """The items among these that would be decided otherwise today."""
     return [found for job in jobs if (found := _compare(job)) is not None]
 
 
-def _compare(job: _Job) -> Difference | None:
+def _compare(job: _Job) -> DecisionDifference | None:
     """The moment, the other items, the LLM's advice and the decision before are those of the past."""
     known = job.inputs
     wording = replace(
@@ -238,10 +238,12 @@ def _compare(job: _Job) -> Difference | None:
     if _is_same(job.was, now):
         return None
     other = wording.digest != job.digest
-    return Difference(job.item, job.title, job.client, job.project, job.decided_at, job.was, now, verdict.path, other)
+    return DecisionDifference(
+        job.item, job.title, job.client, job.project, job.decided_at, job.was, now, verdict.path, other
+    )
 
 
-def _sum_up(verdict: Verdict) -> ReplayedOutcome:
+def _sum_up(verdict: ItemVerdict) -> ReplayedOutcome:
     route = verdict.route
     return ReplayedOutcome(route.to, route.urgency, route.deadline, route.scheduled_at, route.into, verdict.assign)
 
@@ -270,7 +272,7 @@ def describe_report(report: ReplayReport) -> dict[str, Any]:
     }
 
 
-def describe_difference(one: Difference) -> dict[str, Any]:
+def describe_difference(one: DecisionDifference) -> dict[str, Any]:
     return {
         "item": one.item,
         "title": one.title,

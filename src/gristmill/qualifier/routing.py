@@ -19,14 +19,14 @@ from gristmill.qualifier.model import (
     UNDECIDED,
     URGENCIES,
     ChildItem,
-    Item,
     ItemState,
     Outcome,
     Route,
     Urgency,
+    WorkItem,
 )
 from gristmill.qualifier.moving import move_item, note_event
-from gristmill.qualifier.store import SQL, NewItem, add_message, hold_item, list_copies, make_item
+from gristmill.qualifier.store import SQL, ItemDraft, add_message, hold_item, list_copies, make_item
 from gristmill.queue import open_group, seal
 
 DECIDABLE: tuple[ItemState, ...] = (*UNDECIDED, "error")  # any route is a step forward
@@ -42,7 +42,7 @@ class Decided:
     by: str
 
 
-async def apply_route(tx: Tx, item: Item, route: Route, *, decision: DecisionId | None, why: str, by: str) -> None:
+async def apply_route(tx: Tx, item: WorkItem, route: Route, *, decision: DecisionId | None, why: str, by: str) -> None:
     """Write what a route means for an item; a route below what the item has leaves an event, and nothing else."""
     said = Decided(decision, why, by)
     route = guard_route(item, route)
@@ -62,12 +62,12 @@ async def apply_route(tx: Tx, item: Item, route: Route, *, decision: DecisionId 
             await _decompose(tx, item, route, said)
 
 
-def guard_route(item: Item, route: Route) -> Route:
+def guard_route(item: WorkItem, route: Route) -> Route:
     """An item of which something could not be read is never filed by silence: somebody must look."""
     return replace(route, to="now") if not item.is_whole and route.to == "info_only" else route
 
 
-def rank_item(item: Item) -> int:
+def rank_item(item: WorkItem) -> int:
     """How far the item was taken by earlier decisions."""
     if item.state in DECIDABLE:
         return 0
@@ -76,7 +76,7 @@ def rank_item(item: Item) -> int:
     return 1 if item.state == "done" else 3
 
 
-def rises(item: Item, route: Route) -> bool:
+def rises(item: WorkItem, route: Route) -> bool:
     """Whether a route asks for more than the item has; work that is done may be asked for again."""
     if item.state == "completed":
         return route.to in ("now", "later", "decompose")
@@ -92,7 +92,7 @@ def choose_deadline(one: datetime | None, other: datetime | None) -> datetime | 
     return min(filter(None, (one, other)), default=None)
 
 
-async def _stay(tx: Tx, item: Item, route: Route, said: Decided) -> None:
+async def _stay(tx: Tx, item: WorkItem, route: Route, said: Decided) -> None:
     """Decided again, with no more to do than before: only urgency and deadline may have become nearer."""
     await raise_item(tx, item, route.urgency, route.deadline)
     if said.decision is not None:
@@ -102,7 +102,7 @@ async def _stay(tx: Tx, item: Item, route: Route, said: Decided) -> None:
     await note_event(tx, item.id, why=f"Decided again, stays as it is: {said.why}", by=said.by)
 
 
-async def raise_item(tx: Tx, item: Item, urgency: Urgency, deadline: datetime | None) -> None:
+async def raise_item(tx: Tx, item: WorkItem, urgency: Urgency, deadline: datetime | None) -> None:
     """Let an item become more urgent, never less."""
     await tx.execute(
         SQL["raise_item"],
@@ -112,13 +112,13 @@ async def raise_item(tx: Tx, item: Item, urgency: Urgency, deadline: datetime | 
     )
 
 
-async def _close(tx: Tx, item: Item, outcome: Outcome, said: Decided) -> None:
+async def _close(tx: Tx, item: WorkItem, outcome: Outcome, said: Decided) -> None:
     await move_item(
         tx, item.id, "done", since=[item.state], outcome=outcome, why=said.why, by=said.by, decision=said.decision
     )
 
 
-async def start_work(tx: Tx, item: Item, route: Route, said: Decided) -> None:
+async def start_work(tx: Tx, item: WorkItem, route: Route, said: Decided) -> None:
     """Into the line of the executor; copies that waited for a later time are not needed any more."""
     urgency = raise_urgency(item.urgency, route.urgency) if item.state not in DECIDABLE else route.urgency
     for copy in await list_copies(tx, item.id) if item.outcome == "scheduled" else ():
@@ -140,13 +140,13 @@ async def start_work(tx: Tx, item: Item, route: Route, said: Decided) -> None:
     )
 
 
-async def _schedule_copy(tx: Tx, item: Item, route: Route, said: Decided) -> None:
+async def _schedule_copy(tx: Tx, item: WorkItem, route: Route, said: Decided) -> None:
     """The copy waits for its time; the item itself is done, unless its work was done before."""
     if route.scheduled_at is None:
         raise Permanent("A route to a later time must say which: scheduled_at is missing.")
     copy = await make_item(
         tx,
-        NewItem(
+        ItemDraft(
             scope=item.scope,
             type="scheduled",
             title=item.title,
@@ -179,14 +179,14 @@ async def _schedule_copy(tx: Tx, item: Item, route: Route, said: Decided) -> Non
         )
 
 
-async def _hasten_copy(tx: Tx, item: Item, scheduled_at: datetime, said: Decided) -> None:
+async def _hasten_copy(tx: Tx, item: WorkItem, scheduled_at: datetime, said: Decided) -> None:
     for copy in await list_copies(tx, item.id):
         if copy.state == "scheduled" and copy.scheduled_at and copy.scheduled_at > scheduled_at:
             await tx.execute(SQL["set_schedule"], id=copy.id, scheduled_at=scheduled_at, warning=None)
             await note_event(tx, copy.id, why=f"Its time is nearer than before: {said.why}", by=said.by)
 
 
-async def _consolidate(tx: Tx, item: Item, route: Route, said: Decided) -> None:
+async def _consolidate(tx: Tx, item: WorkItem, route: Route, said: Decided) -> None:
     """Give what an item says to an item about the same thing, which is opened again if it was completed.
 
     If that item was closed in another way meanwhile, this one is work itself.
@@ -216,7 +216,7 @@ async def _consolidate(tx: Tx, item: Item, route: Route, said: Decided) -> None:
     )
 
 
-async def _wake_scheduled(tx: Tx, target: Item, route: Route, said: Decided) -> None:
+async def _wake_scheduled(tx: Tx, target: WorkItem, route: Route, said: Decided) -> None:
     """An item that waits for its time is due earlier if the other one is; without a time, it is worked on now."""
     if target.state != "scheduled" or target.cron is not None or target.scheduled_at is None:
         return
@@ -226,7 +226,7 @@ async def _wake_scheduled(tx: Tx, target: Item, route: Route, said: Decided) -> 
         await tx.execute(SQL["set_schedule"], id=target.id, scheduled_at=route.scheduled_at, warning=None)
 
 
-async def _decompose(tx: Tx, item: Item, route: Route, said: Decided) -> None:
+async def _decompose(tx: Tx, item: WorkItem, route: Route, said: Decided) -> None:
     """Make two to six items of one; it waits until all of them have ended."""
     if not FEWEST_PARTS <= len(route.children) <= MOST_PARTS:
         raise Permanent(
@@ -254,10 +254,10 @@ async def _decompose(tx: Tx, item: Item, route: Route, said: Decided) -> None:
     await seal(tx, group)
 
 
-async def _make_child(tx: Tx, item: Item, child: ChildItem, route: Route, said: Decided) -> WorkItemId:
+async def _make_child(tx: Tx, item: WorkItem, child: ChildItem, route: Route, said: Decided) -> WorkItemId:
     return await make_item(
         tx,
-        NewItem(
+        ItemDraft(
             scope=item.scope,
             type=item.type,
             title=child.title,
@@ -277,7 +277,7 @@ async def _make_child(tx: Tx, item: Item, child: ChildItem, route: Route, said: 
     )
 
 
-async def close_handled(tx: Tx, item: Item, *, why: str, by: str) -> bool:
+async def close_handled(tx: Tx, item: WorkItem, *, why: str, by: str) -> bool:
     """We have answered it ourselves: nothing is left to do."""
     since: tuple[ItemState, ...] = (*UNDECIDED, *AT_WORK, "scheduled", "error")
     return await move_item(tx, item.id, "done", since=since, outcome="handled", why=why, by=by)

@@ -9,9 +9,9 @@ from gristmill.db import Tx, queries
 from gristmill.errors import Refused
 from gristmill.qualifier.letters import DispatchDue
 from gristmill.qualifier.line import send_qualify
-from gristmill.qualifier.model import Item
+from gristmill.qualifier.model import WorkItem
 from gristmill.qualifier.moving import move_item, note_event
-from gristmill.qualifier.store import NewItem, get_item, make_item, set_task
+from gristmill.qualifier.store import ItemDraft, get_item, make_item, set_task
 from gristmill.queue import Answer, Done, check_cron
 from gristmill.settings import QualifierSettings
 
@@ -38,11 +38,11 @@ async def dispatch_due(letter: DispatchDue, *, settings: QualifierSettings) -> A
 async def _dispatch_all(tx: Tx, *, settings: QualifierSettings) -> None:
     """Items that another scheduler dispatches at this moment are left to it."""
     now = await tx.only_value(SQL["read_clock"], datetime)
-    for item in await tx.all(SQL["due_items"], Item, ahead=settings.ahead, limit=AT_ONCE):
+    for item in await tx.all(SQL["due_items"], WorkItem, ahead=settings.ahead, limit=AT_ONCE):
         await dispatch_item(tx, item, now)
 
 
-async def dispatch_item(tx: Tx, item: Item, now: datetime) -> None:
+async def dispatch_item(tx: Tx, item: WorkItem, now: datetime) -> None:
     """A recurring item stays, and a copy of it is executed; if its expression cannot be read, it is executed itself."""
     assert item.scheduled_at is not None, "a scheduled item has a time"
     if item.cron is None:
@@ -62,16 +62,16 @@ async def dispatch_item(tx: Tx, item: Item, now: datetime) -> None:
     await note_event(tx, item.id, why=f"Its next time is {following:%Y-%m-%d %H:%M %Z}.", by=BY)
 
 
-async def _dispatch_once(tx: Tx, item: Item, why: str, **columns: Any) -> None:
+async def _dispatch_once(tx: Tx, item: WorkItem, why: str, **columns: Any) -> None:
     task = await send_qualify(tx, item)
     changed: Mapping[str, Any] = {**columns, "task": task}
     await move_item(tx, item.id, "ready_for_qualification", since=["scheduled"], why=why, by=BY, **changed)
 
 
-async def _make_execution_copy(tx: Tx, item: Item) -> None:
+async def _make_execution_copy(tx: Tx, item: WorkItem) -> None:
     id_ = await make_item(
         tx,
-        NewItem(
+        ItemDraft(
             scope=item.scope,
             type="scheduled",
             title=item.title,

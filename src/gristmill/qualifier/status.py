@@ -6,9 +6,9 @@ from datetime import datetime
 
 from gristmill.db import Tx
 from gristmill.qualifier.builtin import NAME
-from gristmill.qualifier.health import Health, load_health
+from gristmill.qualifier.health import ExecutorHealth, load_health
 from gristmill.qualifier.idle import load_last_request
-from gristmill.qualifier.model import Item, ItemState
+from gristmill.qualifier.model import ItemState, WorkItem
 from gristmill.qualifier.store import StateCount, count_states, list_in_line, list_items
 
 SHOWN = 20  # items of each queue that the status names
@@ -31,11 +31,11 @@ LANES: Mapping[str, Sequence[ItemState]] = {
 class LineStatus:
     """Both queues at one moment."""
 
-    foreground: Sequence[Item]
-    background: Sequence[Item]
-    running: Sequence[Item]
+    foreground: Sequence[WorkItem]
+    background: Sequence[WorkItem]
+    running: Sequence[WorkItem]
     counts: Sequence[StateCount]
-    health: Health
+    health: ExecutorHealth
     last_request: datetime | None
 
     def count(self, *states: ItemState, foreground: bool | None = None) -> int:

@@ -10,7 +10,7 @@ import orjson
 from gristmill.db import Column, Tx, queries
 from gristmill.errors import Unknown
 from gristmill.ids import DocumentId, ScopeId, TaskId, WorkItemId
-from gristmill.qualifier.model import STATES, Event, Item, ItemState, ItemType, Message, Urgency
+from gristmill.qualifier.model import STATES, ItemEvent, ItemMessage, ItemState, ItemType, Urgency, WorkItem
 from gristmill.qualifier.moving import make_keepable
 
 SQL = queries("gristmill.qualifier", "items.sql")
@@ -20,7 +20,7 @@ MOST_MESSAGES = 500
 
 
 @dataclass(frozen=True)
-class NewItem:
+class ItemDraft:
     """An item that is to be made."""
 
     scope: ScopeId
@@ -48,7 +48,7 @@ class NewItem:
     warning: str | None = None
 
 
-async def make_item(tx: Tx, new: NewItem) -> WorkItemId:
+async def make_item(tx: Tx, new: ItemDraft) -> WorkItemId:
     """A new item, and the event that it began."""
     columns = {name: make_keepable(value) if isinstance(value, str) else value for name, value in vars(new).items()}
     columns["title"] = make_keepable(new.title)[:LONGEST_TITLE]
@@ -56,12 +56,12 @@ async def make_item(tx: Tx, new: NewItem) -> WorkItemId:
     return WorkItemId(await tx.only_value(SQL["make_item"], int, **columns))
 
 
-async def load_items(tx: Tx, ids: Sequence[WorkItemId]) -> dict[WorkItemId, Item]:
+async def load_items(tx: Tx, ids: Sequence[WorkItemId]) -> dict[WorkItemId, WorkItem]:
     """Those of them that (still) exist."""
-    return {row.id: row for row in await tx.all(SQL["load_items"], Item, ids=list(ids))}
+    return {row.id: row for row in await tx.all(SQL["load_items"], WorkItem, ids=list(ids))}
 
 
-async def get_item(tx: Tx, id_: WorkItemId) -> Item:
+async def get_item(tx: Tx, id_: WorkItemId) -> WorkItem:
     """An item that the caller sees."""
     item = (await load_items(tx, [id_])).get(id_) if id_ <= NEWEST else None  # a larger number fits no column
     if item is None:
@@ -69,15 +69,15 @@ async def get_item(tx: Tx, id_: WorkItemId) -> Item:
     return item
 
 
-async def warn_item(tx: Tx, item: Item, warning: str) -> Item:
+async def warn_item(tx: Tx, item: WorkItem, warning: str) -> WorkItem:
     """Keep a warning on an item; the item as it is now."""
     await tx.execute(SQL["set_warning"], id=item.id, warning=make_keepable(warning))
     return replace(item, warning=warning)
 
 
-async def hold_item(tx: Tx, id_: WorkItemId) -> Item | None:
+async def hold_item(tx: Tx, id_: WorkItemId) -> WorkItem | None:
     """An item that nobody else changes until the transaction ends."""
-    return await tx.one(SQL["hold_item"], Item, id=id_)
+    return await tx.one(SQL["hold_item"], WorkItem, id=id_)
 
 
 async def set_task(tx: Tx, id_: WorkItemId, task: TaskId) -> None:
@@ -85,13 +85,13 @@ async def set_task(tx: Tx, id_: WorkItemId, task: TaskId) -> None:
     await tx.execute(SQL["set_task"], id=id_, task=task)
 
 
-async def list_events(tx: Tx, item: WorkItemId, *, after: int = 0, limit: int = 200) -> list[Event]:
+async def list_events(tx: Tx, item: WorkItemId, *, after: int = 0, limit: int = 200) -> list[ItemEvent]:
     """What happened to an item, the oldest first."""
-    return await tx.all(SQL["list_events"], Event, item=item, after=after, limit=limit)
+    return await tx.all(SQL["list_events"], ItemEvent, item=item, after=after, limit=limit)
 
 
-async def list_messages(tx: Tx, item: WorkItemId) -> list[Message]:
-    return await tx.all(SQL["list_messages"], Message, item=item, limit=MOST_MESSAGES)
+async def list_messages(tx: Tx, item: WorkItemId) -> list[ItemMessage]:
+    return await tx.all(SQL["list_messages"], ItemMessage, item=item, limit=MOST_MESSAGES)
 
 
 async def add_message(
@@ -139,38 +139,38 @@ async def list_sources_of(tx: Tx, item: WorkItemId) -> list[SourceDocument]:
     return await tx.all(SQL["sources_of"], SourceDocument, item=item)
 
 
-async def list_children(tx: Tx, item: WorkItemId) -> list[Item]:
-    return await tx.all(SQL["children_of"], Item, item=item)
+async def list_children(tx: Tx, item: WorkItemId) -> list[WorkItem]:
+    return await tx.all(SQL["children_of"], WorkItem, item=item)
 
 
-async def list_copies(tx: Tx, item: WorkItemId, *, limit: int = 20) -> list[Item]:
+async def list_copies(tx: Tx, item: WorkItemId, *, limit: int = 20) -> list[WorkItem]:
     """Copies that wait for their time, or did; the newest first."""
-    return await tx.all(SQL["copies_of"], Item, item=item, limit=limit)
+    return await tx.all(SQL["copies_of"], WorkItem, item=item, limit=limit)
 
 
-async def list_merged(tx: Tx, item: WorkItemId, *, limit: int = 50) -> list[Item]:
+async def list_merged(tx: Tx, item: WorkItemId, *, limit: int = 50) -> list[WorkItem]:
     """The items that were consolidated into this one."""
-    return await tx.all(SQL["merged_into"], Item, item=item, limit=limit)
+    return await tx.all(SQL["merged_into"], WorkItem, item=item, limit=limit)
 
 
 async def list_items(
     tx: Tx, states: Sequence[ItemState] = STATES, *, before: int = NEWEST, limit: int = 50, copied: bool = True
-) -> list[Item]:
+) -> list[WorkItem]:
     """Items in these states that the caller sees, the newest first; if not `copied`, without those whose copy waits."""
     wanted = {"states": list(states), "before": before, "limit": limit, "copied": copied}
     if (scopes := await _seen_scopes(tx)) is None:
-        return await tx.all(SQL["list_all"], Item, **wanted)
-    return await tx.all(SQL["list_of_scopes"], Item, scopes=scopes, **wanted)
+        return await tx.all(SQL["list_all"], WorkItem, **wanted)
+    return await tx.all(SQL["list_of_scopes"], WorkItem, scopes=scopes, **wanted)
 
 
-async def list_in_line(tx: Tx, *, foreground: bool | None = None, limit: int = 50) -> list[Item]:
+async def list_in_line(tx: Tx, *, foreground: bool | None = None, limit: int = 50) -> list[WorkItem]:
     """Items that wait for an executor, in the order in which they are taken."""
-    return await tx.all(SQL["in_line"], Item, foreground=foreground, limit=limit)
+    return await tx.all(SQL["in_line"], WorkItem, foreground=foreground, limit=limit)
 
 
-async def list_due(tx: Tx, *, limit: int = 50) -> list[Item]:
+async def list_due(tx: Tx, *, limit: int = 50) -> list[WorkItem]:
     """Items that wait for their time, the next first."""
-    return await tx.all(SQL["next_due"], Item, limit=limit)
+    return await tx.all(SQL["next_due"], WorkItem, limit=limit)
 
 
 async def find_item_of(tx: Tx, document: DocumentId) -> WorkItemId | None:

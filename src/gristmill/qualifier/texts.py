@@ -9,7 +9,7 @@ from gristmill.db import Tx, queries
 from gristmill.documents import FamilyMember, find_families, find_new_spans
 from gristmill.ids import DocumentId, WorkItemId
 from gristmill.qualifier.describing import MAIL
-from gristmill.qualifier.model import Item, ItemText, TextPart
+from gristmill.qualifier.model import ItemText, TextPart, WorkItem
 from gristmill.qualifier.store import load_items
 
 SQL = queries("gristmill.qualifier", "texts.sql")
@@ -110,7 +110,7 @@ async def load_item_texts(
     ]
 
 
-def compose_text(item: Item, family: Sequence[tuple[FamilyMember, Sequence[_PageRow]]]) -> ItemText:
+def compose_text(item: WorkItem, family: Sequence[tuple[FamilyMember, Sequence[_PageRow]]]) -> ItemText:
     """The text of an item from its pages, or from its own words."""
     text = _Composer()
     text.add_new(str(item.note.get("subject") or item.title))

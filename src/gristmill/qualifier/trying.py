@@ -7,7 +7,7 @@ from datetime import datetime
 from gristmill.db import Tx
 from gristmill.errors import Refused
 from gristmill.ids import WorkItemId
-from gristmill.models import Facts
+from gristmill.models import TextFacts
 from gristmill.qualifier.casework import word_item
 from gristmill.qualifier.conventions import (
     Contradiction,
@@ -22,8 +22,8 @@ from gristmill.qualifier.conventions.model import Fate
 from gristmill.qualifier.decisions import Decision, load_decision
 from gristmill.qualifier.model import RouteTo
 from gristmill.qualifier.profiles import find_identity, load_profiles
-from gristmill.qualifier.reading import Wording
-from gristmill.qualifier.reasons import Words
+from gristmill.qualifier.reading import ItemWording
+from gristmill.qualifier.reasons import ReasonWords
 from gristmill.qualifier.replay import SQL
 from gristmill.qualifier.store import get_item
 from gristmill.qualifier.texts import load_item_texts
@@ -39,7 +39,7 @@ class Fitting:
     item: WorkItemId
     title: str
     route: RouteTo  # what was decided
-    words: tuple[Words, ...]
+    words: tuple[ReasonWords, ...]
 
 
 @dataclass(frozen=True)
@@ -83,9 +83,9 @@ async def _load_decisions(tx: Tx, scope: Scope, since: datetime) -> list[Decisio
     )
 
 
-def _make_material(wording: Wording, decision: Decision) -> Material:
+def _make_material(wording: ItemWording, decision: Decision) -> Material:
     """The facts are those of the decision: nothing is read again."""
-    facts = Facts.from_json(decision.inputs["facts"])
+    facts = TextFacts.from_json(decision.inputs["facts"])
     return Material(
         wording.text,
         wording.new,
@@ -106,5 +106,5 @@ async def suggest_from(tx: Tx, item: WorkItemId, fate: Fate | None = None) -> tu
     scope = Scope(found.client, found.project)
     me = find_identity(await load_profiles(tx, [found.client]), scope)
     (text,) = await load_item_texts(tx, [item])
-    about, facts = word_item(text, me).about, Facts.from_json(decision.inputs["facts"])
+    about, facts = word_item(text, me).about, TextFacts.from_json(decision.inputs["facts"])
     return scope, suggest_convention(about, facts, decision.route, fate)

@@ -10,7 +10,7 @@ from gristmill.queue.operate.alarms import QUEUE_RULES, Thresholds, find_queue_t
 from gristmill.queue.operate.bulk import (
     Action,
     Bulk,
-    Preview,
+    BulkPreview,
     RunBulk,
     find_runner,
     get_bulk,
@@ -34,8 +34,8 @@ from gristmill.queue.operate.counts import (
 from gristmill.queue.operate.line import InLine, choose_positions, find_place, list_line, put_in_line
 from gristmill.queue.operate.lookup import (
     STATUSES,
-    Event,
     GroupProgress,
+    HistoryEvent,
     Task,
     get_task,
     group_progress,
@@ -45,10 +45,10 @@ from gristmill.queue.operate.order import run_now, set_foreground, set_position,
 from gristmill.queue.operate.queues import QueueReport, list_queue_names, list_queues, pause, resume, set_queue
 from gristmill.queue.operate.queues import columns_of as check_settings
 from gristmill.queue.operate.remedies import Remedy, find_remedies
-from gristmill.queue.operate.revive import Refusal, Revived
+from gristmill.queue.operate.revive import RetryRefusal, Revived
 from gristmill.queue.operate.revive import retry as retry_tasks
-from gristmill.queue.operate.search import Found, Spot, TaskFilter, find_tasks, load_tasks, read_clock
-from gristmill.queue.operate.trends import Point, Spark, read_sparks, read_trend
+from gristmill.queue.operate.search import Spot, TaskFilter, TasksFound, find_tasks, load_tasks, read_clock
+from gristmill.queue.operate.trends import Spark, TrendPoint, read_sparks, read_trend
 from gristmill.queue.operate.why import Why, why
 from gristmill.queue.operate.workers import WorkerReport, list_workers
 from gristmill.queue.outcome import Answer, Done, JointWrite, Skip, Snooze
@@ -58,7 +58,7 @@ from gristmill.queue.trees import SUBJECT, Branch, Follower, Leaf, Planted, Seed
 from gristmill.queue.upkeep.cron import check_zone
 from gristmill.queue.upkeep.cron import parse as check_cron
 from gristmill.queue.upkeep.janitor import Cleaned, clean, forget_owners
-from gristmill.queue.upkeep.runs import Run, list_runs
+from gristmill.queue.upkeep.runs import ScheduleRun, list_runs
 from gristmill.queue.upkeep.schedules import (
     Schedule,
     add_schedule,
@@ -83,17 +83,17 @@ __all__ = [
     "BoundedRun",
     "Branch",
     "Bulk",
+    "BulkPreview",
     "Cancelling",
     "Cleaned",
     "Done",
     "Envelope",
-    "Event",
     "Follower",
-    "Found",
     "GroupProgress",
     "Handler",
     "Handlers",
     "HealthPort",
+    "HistoryEvent",
     "InLine",
     "JointWrite",
     "Leaf",
@@ -102,17 +102,15 @@ __all__ = [
     "LimiterStatus",
     "Limiters",
     "Planted",
-    "Point",
-    "Preview",
     "QueueCounts",
     "QueueReport",
     "Rate",
-    "Refusal",
     "Remedy",
+    "RetryRefusal",
     "Revived",
-    "Run",
     "RunBulk",
     "Schedule",
+    "ScheduleRun",
     "Seed",
     "Skip",
     "Snooze",
@@ -122,8 +120,10 @@ __all__ = [
     "Supervisor",
     "Task",
     "TaskFilter",
+    "TasksFound",
     "Thresholds",
     "Tree",
+    "TrendPoint",
     "Unique",
     "Why",
     "Worker",

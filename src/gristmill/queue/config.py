@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 from typing import Self
 
 from gristmill.db import Tx, queries
-from gristmill.queue.rates import Rate, Recent, rate_of
+from gristmill.queue.rates import Rate, RecentStarts, rate_of
 from gristmill.queue.retry import RetryPolicy
 
 SQL = queries("gristmill.queue", "config.sql")
@@ -53,8 +53,8 @@ class QueueLimits:
         return rate_of(self.rate_count, self.rate_period)
 
     @property
-    def recent(self) -> Recent:
-        return Recent(tuple(self.recent_at), tuple(self.recent_n))
+    def recent(self) -> RecentStarts:
+        return RecentStarts(tuple(self.recent_at), tuple(self.recent_n))
 
 
 @dataclass(frozen=True)
@@ -88,7 +88,7 @@ class QueueConfig:
         )
 
     @property
-    def limited(self) -> bool:
+    def is_limited(self) -> bool:
         """Whether a claim must ask the database how many may start; all others pay nothing."""
         return self.concurrency is not None or self.rate is not None or self.breaker_state != "closed"
 

@@ -15,11 +15,11 @@ import psycopg
 from gristmill.db import Database, Tx, queries
 from gristmill.errors import NoTurn, Refused, Transient
 from gristmill.ids import WorkerId
-from gristmill.queue.rates import Rate, Recent, free_starts, rate_of, remember_starts
+from gristmill.queue.rates import Rate, RecentStarts, free_starts, rate_of, remember_starts
 
 SQL = queries("gristmill.queue", "limiter.sql")
 ZERO = timedelta(0)
-NOTHING = Recent()
+NOTHING = RecentStarts()
 POLL = (0.05, 0.1, 0.2, 0.5, 1.0)  # seconds between looks for a free hold, in case a notification is lost
 UNSET = 10.0  # seconds between looks for a limiter that nobody has set, in case a notification is lost
 BUSY = (timedelta(seconds=1), timedelta(seconds=10))  # when to come back if nobody knows how long the holders take
@@ -100,11 +100,11 @@ class Turns:
     """The turns that were given away: the next is not before `next_at`, and `recent` lie within the rate's period."""
 
     next_at: datetime | None = None
-    recent: Recent = NOTHING
+    recent: RecentStarts = NOTHING
 
     @classmethod
     def of(cls, row: LimiterRow) -> Self:
-        return cls(row.next_at, Recent(tuple(row.recent_at), tuple(row.recent_n)))
+        return cls(row.next_at, RecentStarts(tuple(row.recent_at), tuple(row.recent_n)))
 
     @property
     def columns(self) -> dict[str, Any]:

@@ -14,7 +14,7 @@ BACKOFF = (0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0)
 LOST = (psycopg.OperationalError, psycopg.InterfaceError, OSError, TimeoutError, Unreachable)
 
 
-class Link:
+class DatabaseLink:
     """`connection` connects when there is none, patiently; `drop` forgets one that failed."""
 
     def __init__(self, db: Database, name: str, **session: str) -> None:

@@ -29,14 +29,14 @@ def rate_of(count: int | None, period: timedelta | None) -> Rate | None:
 
 
 @dataclass(frozen=True)
-class Recent:
+class RecentStarts:
     """What was started within the period: `n[i]` starts at `at[i]`, oldest first."""
 
     at: tuple[datetime, ...] = ()
     n: tuple[int, ...] = ()
 
 
-def free_starts(rate: Rate, recent: Recent, now: datetime) -> tuple[int, datetime | None]:
+def free_starts(rate: Rate, recent: RecentStarts, now: datetime) -> tuple[int, datetime | None]:
     """How many may start now; if none, when the next may.
 
     A start counts until a whole period has passed: the next may come exactly then. Turns that were given away
@@ -53,7 +53,7 @@ def free_starts(rate: Rate, recent: Recent, now: datetime) -> tuple[int, datetim
     raise AssertionError("an empty window is free")  # count > 0
 
 
-def remember_starts(rate: Rate, recent: Recent, now: datetime, n: int) -> Recent:
+def remember_starts(rate: Rate, recent: RecentStarts, now: datetime, n: int) -> RecentStarts:
     """What is remembered once `n` more have started.
 
     At most 60 entries: beyond that, neighbours within a fiftieth of the period become one, at the later time.
@@ -66,7 +66,7 @@ def remember_starts(rate: Rate, recent: Recent, now: datetime, n: int) -> Recent
     entries = _merge(live, INSTANT)
     if len(entries) > ENTRIES:
         entries = _merge(entries, rate.grain)
-    return Recent(tuple(at for at, _ in entries), tuple(k for _, k in entries))
+    return RecentStarts(tuple(at for at, _ in entries), tuple(k for _, k in entries))
 
 
 def _merge(entries: list[tuple[datetime, int]], cell: timedelta) -> list[tuple[datetime, int]]:

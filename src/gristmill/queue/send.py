@@ -62,7 +62,7 @@ class _Reserved(NamedTuple):
     now: datetime
 
 
-class Written(NamedTuple):
+class WrittenLetter(NamedTuple):
     """A letter of `enqueue`: the id that was meant for it, and whether it was written or its unique key was taken."""
 
     id: TaskId
@@ -271,7 +271,7 @@ async def _send_instructed(tx: Tx, envelopes: Sequence[Envelope], terms: _Terms)
     for start in range(0, len(envelopes), AT_ONCE):
         slice_ = envelopes[start : start + AT_ONCE]
         rows = "[" + ",".join(_row(one, terms) for one in slice_) + "]"
-        written = await tx.all(SQL["enqueue"], Written, rows=rows)
+        written = await tx.all(SQL["enqueue"], WrittenLetter, rows=rows)
         new = [row.id for row in written if row.written]
         joined = Counter(
             one.parent for one, row in zip(slice_, written, strict=True) if one.unique and one.parent and row.written
@@ -326,7 +326,7 @@ def _row(envelope: Envelope, terms: _Terms) -> str:
 
 
 async def _with_holders(
-    tx: Tx, envelopes: Sequence[Envelope], written: Sequence[Written], terms: _Terms
+    tx: Tx, envelopes: Sequence[Envelope], written: Sequence[WrittenLetter], terms: _Terms
 ) -> list[TaskId]:
     """The ids in order, with those that hold a taken unique key in place of those that were not written."""
     if all(row.written for row in written):

@@ -116,10 +116,10 @@ def _letters_of(claim: Claim, outcome: Outcome) -> list[Letter | Envelope]:
         return []
     if claim.scope == GLOBAL_ID:  # which is what a letter without a scope has
         return list(outcome.then)
-    return [_scoped(letter, claim.scope) for letter in outcome.then]
+    return [_give_scope(letter, claim.scope) for letter in outcome.then]
 
 
-def _scoped(letter: Letter | Envelope, scope: ScopeId) -> Envelope:
+def _give_scope(letter: Letter | Envelope, scope: ScopeId) -> Envelope:
     if not isinstance(letter, Envelope):
         return Envelope(letter, scope=scope)
     return letter if letter.scope is not None else replace(letter, scope=scope)

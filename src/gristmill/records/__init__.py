@@ -1,6 +1,6 @@
 """Records: rows of tables, loaded fast, found by their words, their meaning and their columns."""
 
-from gristmill.records.credit import Account, load_account, refresh_balance
+from gristmill.records.credit import CreditAccount, load_account, refresh_balance
 from gristmill.records.imports import (
     RemovedImport,
     draft_import,
@@ -11,9 +11,9 @@ from gristmill.records.imports import (
     remove_old_drafts,
     start_import,
 )
-from gristmill.records.intake import Drafted, Started, TableIntake
+from gristmill.records.intake import Drafted, LoadingImport, TableIntake
 from gristmill.records.letters import INGESTION, VECTORIZATION, IngestData, Vectorize
-from gristmill.records.model import Counts, Import, Options, Plan, Preview, Record, RecordId, Rejected
+from gristmill.records.model import FilePreview, Import, ImportPlan, Options, Record, RecordId, Rejected, RowCounts
 from gristmill.records.readers import Readers
 from gristmill.records.records import (
     EmbeddingProgress,
@@ -31,21 +31,21 @@ from gristmill.records.vectorize import embed_records
 __all__ = [
     "INGESTION",
     "VECTORIZATION",
-    "Account",
-    "Counts",
+    "CreditAccount",
     "Drafted",
     "EmbeddingProgress",
+    "FilePreview",
     "Import",
+    "ImportPlan",
     "IngestData",
+    "LoadingImport",
     "Options",
-    "Plan",
-    "Preview",
     "Readers",
     "Record",
     "RecordId",
     "Rejected",
     "RemovedImport",
-    "Started",
+    "RowCounts",
     "TableIntake",
     "Vectorize",
     "draft_import",

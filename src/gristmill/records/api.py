@@ -13,7 +13,7 @@ from gristmill.db import Tx
 from gristmill.ids import DocumentId
 from gristmill.records import imports, records
 from gristmill.records.credit import load_account, refresh_balance
-from gristmill.records.model import Counts, Import, Plan, Preview, Record, RecordId
+from gristmill.records.model import FilePreview, Import, ImportPlan, Record, RecordId, RowCounts
 from gristmill.records.uploads import keep_upload, name_upload, open_intake, read_options
 from gristmill.scopes import visible
 from gristmill.serving import (
@@ -41,7 +41,7 @@ class StartedImport(BaseModel):
 
     jobId: int
     import_id: int
-    plan: Plan
+    plan: ImportPlan
     estimated_rows: int
     estimated_tokens: int
     estimated_cost: float
@@ -55,11 +55,11 @@ class ImportReport(BaseModel):
     project: str
     name: str
     state: Literal["draft", "waiting", "loading", "loaded", "failed"]
-    plan: Plan
+    plan: ImportPlan
     size: int
     row: int = Field(description="The last row that was read.")
     estimated_rows: int
-    counts: Counts
+    counts: RowCounts
     examples: Mapping[str, Sequence[str]]
     estimated_tokens: int
     estimated_cost: float
@@ -165,7 +165,7 @@ async def preview_csv(
     id: Name = None,
     filter: Annotated[str, Form(max_length=2_000)] = "",
     min_length: Annotated[int, Form(ge=0, le=1_000_000)] = 0,
-) -> Preview:
+) -> FilePreview:
     name = name_upload(file)
     async with keep_upload(file) as path, open_intake(services_of(request)) as intake:
         return await intake.preview(path, name, read_options(text, id, filter, min_length))

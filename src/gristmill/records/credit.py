@@ -19,7 +19,7 @@ RETRY = timedelta(minutes=1)  # until an empty account is asked again
 
 
 @dataclass(frozen=True)
-class Account:
+class CreditAccount:
     """What is known of the account."""
 
     balance: float | None
@@ -28,8 +28,8 @@ class Account:
     reason: str | None
 
 
-async def load_account(tx: Tx) -> Account:
-    found = await tx.one(SQL["account"], Account)
+async def load_account(tx: Tx) -> CreditAccount:
+    found = await tx.one(SQL["account"], CreditAccount)
     assert found is not None
     return found
 
@@ -63,7 +63,7 @@ async def probe_credit(
     return Done()
 
 
-async def refresh_balance(db: Database, settings: EmbeddingSettings) -> Account:
+async def refresh_balance(db: Database, settings: EmbeddingSettings) -> CreditAccount:
     """Ask the provider for the balance, where it tells one."""
     balance = await ask_balance(settings)
     async with db.transaction() as tx:
@@ -79,7 +79,7 @@ async def watch_account(tx: Tx, settings: Settings) -> list[Finding]:
     return [Finding(EMPTY, VECTORIZATION, _describe_empty(account), FILL, level="critical")]
 
 
-def _describe_empty(account: Account) -> str:
+def _describe_empty(account: CreditAccount) -> str:
     return f"The account of embeddings is empty since {account.empty_since:%Y-%m-%d %H:%M}: {account.reason}"
 
 

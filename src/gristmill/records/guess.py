@@ -6,7 +6,7 @@ from statistics import fmean
 
 from gristmill.errors import Permanent, Refused
 from gristmill.records.detect import NUMBER
-from gristmill.records.model import BOTTOM, TOP, Dialect, Options, Plan
+from gristmill.records.model import BOTTOM, TOP, Dialect, ImportPlan, Options
 
 MOST_COLUMNS = 2_000
 # names of ids, and how many of their values differ at least; the first two are ids even if some rows were sent twice
@@ -30,12 +30,12 @@ def name_columns(first: Sequence[str], *, header: bool) -> tuple[str, ...]:
 
 def make_plan(
     dialect: Dialect, columns: tuple[str, ...], sample: Sequence[Sequence[str]], options: Options, max_text: int
-) -> Plan:
+) -> ImportPlan:
     """The plan for a file with these columns; `sample` are some of its rows."""
     id_ = _find_id(columns, sample) if options.id is None else find_column(columns, options.id) if options.id else None
     category = find_column(columns, options.category) if options.category else _find_category(columns, sample)
     text = tuple(find_column(columns, name) for name in options.text) or _find_text(columns, sample, id_, category)
-    return Plan(
+    return ImportPlan(
         dialect=dialect,
         columns=columns,
         text=text,

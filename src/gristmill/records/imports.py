@@ -18,7 +18,7 @@ from gristmill.knowledge import chunks
 from gristmill.models import compute_cost
 from gristmill.queue import cancel, send_many
 from gristmill.records.letters import ingest_letter
-from gristmill.records.model import Counts, Import, Plan, Preview, Rejected
+from gristmill.records.model import FilePreview, Import, ImportPlan, Rejected, RowCounts
 from gristmill.scopes import Scope, scope_id
 from gristmill.settings import EmbeddingSettings
 
@@ -39,7 +39,7 @@ class StoredImport:
     project: str
     name: str
     state: str
-    plan: Plan
+    plan: ImportPlan
     hash: bytes
     size: int
     file_offset: int
@@ -60,11 +60,11 @@ class StoredImport:
     finished_at: datetime | None
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "plan", msgspec.convert(self.plan, Plan))  # the database has it as JSON
+        object.__setattr__(self, "plan", msgspec.convert(self.plan, ImportPlan))  # the database has it as JSON
 
     @property
-    def counts(self) -> Counts:
-        return Counts(self.loaded, self.updated, self.duplicate, self.filtered, self.invalid)
+    def counts(self) -> RowCounts:
+        return RowCounts(self.loaded, self.updated, self.duplicate, self.filtered, self.invalid)
 
 
 @dataclass(frozen=True)
@@ -77,7 +77,7 @@ class RemovedImport:
 
 
 async def draft_import(
-    tx: Tx, scope: Scope, name: str, content: Staged, preview: Preview, settings: EmbeddingSettings
+    tx: Tx, scope: Scope, name: str, content: Staged, preview: FilePreview, settings: EmbeddingSettings
 ) -> DocumentId:
     """Keep a file and what was found out about it; nothing is loaded before `start_import`."""
     own = await scope_id(tx, scope)
@@ -97,7 +97,7 @@ async def draft_import(
     return document
 
 
-async def start_import(tx: Tx, document: DocumentId, plan: Plan | None = None) -> TaskId:
+async def start_import(tx: Tx, document: DocumentId, plan: ImportPlan | None = None) -> TaskId:
     """Send the letter that loads a draft, by the plan that was found or by another one."""
     found = await load_stored(tx, document)
     (task,) = await send_many(tx, [ingest_letter(document, found.scope)])
@@ -107,7 +107,7 @@ async def start_import(tx: Tx, document: DocumentId, plan: Plan | None = None) -
     return task
 
 
-def _write_plan(plan: Plan) -> str:
+def _write_plan(plan: ImportPlan) -> str:
     return orjson.dumps(asdict(plan)).decode()
 
 

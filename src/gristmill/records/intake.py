@@ -11,7 +11,7 @@ from gristmill.documents import stage
 from gristmill.errors import Permanent, Refused
 from gristmill.ids import DocumentId, TaskId
 from gristmill.records.imports import draft_import, start_import
-from gristmill.records.model import Options, Preview
+from gristmill.records.model import FilePreview, Options
 from gristmill.records.readers import Readers
 from gristmill.scopes import Scope
 from gristmill.settings import Settings
@@ -22,16 +22,16 @@ class Drafted:
     """A file that was looked at and is kept, ready to be loaded."""
 
     document: DocumentId
-    preview: Preview
+    preview: FilePreview
 
 
 @dataclass(frozen=True)
-class Started:
+class LoadingImport:
     """An import whose rows are being loaded by this task."""
 
     document: DocumentId
     task: TaskId
-    preview: Preview
+    preview: FilePreview
 
 
 class TableIntake:
@@ -42,7 +42,7 @@ class TableIntake:
         self._settings = settings
         self._readers = readers
 
-    async def preview(self, path: Path, name: str, options: Options) -> Preview:
+    async def preview(self, path: Path, name: str, options: Options) -> FilePreview:
         """What a file looks like; what cannot be read is refused with one sentence."""
         if not await asyncio.to_thread(os.path.isfile, path):
             raise Refused(f"{name} is no file.")
@@ -76,9 +76,9 @@ class TableIntake:
 
     async def add(
         self, path: Path, name: str, scope: Scope, options: Options, *, seen_from: Scope | None = None
-    ) -> Started:
+    ) -> LoadingImport:
         """Keep a file and send the letter that loads it."""
         drafted = await self.draft(path, name, scope, options, seen_from=seen_from)
         async with self._db.transaction(seen_from=seen_from) as tx:
             task = await start_import(tx, drafted.document)
-        return Started(drafted.document, task, drafted.preview)
+        return LoadingImport(drafted.document, task, drafted.preview)

@@ -19,10 +19,10 @@ from gristmill.knowledge import chunks
 from gristmill.queue import Done, Skip, current
 from gristmill.records.imports import StoredImport, find_import
 from gristmill.records.letters import IngestData, vectorize_letter
-from gristmill.records.model import Place, Plan, Rejected
+from gristmill.records.model import FilePlace, ImportPlan, Rejected
 from gristmill.records.readers import Readers
 from gristmill.records.records import fold_tally
-from gristmill.records.shaping import Owner, Portion, read_cells
+from gristmill.records.shaping import Owner, RowPortion, read_cells
 from gristmill.settings import RecordsSettings
 
 SQL = queries("gristmill.records", "store.sql")
@@ -81,7 +81,7 @@ async def _load_portions(
 ) -> None:
     """A child reads the next portion while the database writes this one."""
     owner = Owner(found.scope, found.id, await _ask_time(db))
-    place = Place(found.file_offset, found.file_row)
+    place = FilePlace(found.file_offset, found.file_row)
     reading = asyncio.create_task(readers.read_portion(path, found.plan, place, owner))
     try:
         while True:
@@ -108,7 +108,7 @@ class _PlaceRow(NamedTuple):
     file_row: int
 
 
-async def write_portion(db: Database, found: StoredImport, place: Place, portion: Portion, keep: int) -> None:
+async def write_portion(db: Database, found: StoredImport, place: FilePlace, portion: RowPortion, keep: int) -> None:
     """Write one portion; nothing is written if another worker wrote it meanwhile, or if the import is gone."""
     async with db.transaction() as tx:
         await tx.one(SQL["lock_project"], scope=found.scope)
@@ -132,13 +132,13 @@ async def write_portion(db: Database, found: StoredImport, place: Place, portion
         await _note_portion(tx, found.id, portion, rows)
 
 
-def _pick_lines(portion: Portion, places: Sequence[int]) -> list[bytes]:
+def _pick_lines(portion: RowPortion, places: Sequence[int]) -> list[bytes]:
     if len(places) == len(portion.lines):
         return [b"".join(portion.lines)]
     return [b"".join([portion.lines[n] for n in places])]
 
 
-async def _sort_rows(tx: Tx, scope: ScopeId, document: DocumentId, portion: Portion, *, unique_text: bool) -> Sorted:
+async def _sort_rows(tx: Tx, scope: ScopeId, document: DocumentId, portion: RowPortion, *, unique_text: bool) -> Sorted:
     """New rows, changed ones and duplicates, by their ids and texts."""
     named = [n for n, one in enumerate(portion.ids) if one is not None]
     known: dict[int, _Known] = {}
@@ -156,7 +156,7 @@ async def _sort_rows(tx: Tx, scope: ScopeId, document: DocumentId, portion: Port
 
 
 def _sort_row(
-    rows: Sorted, n: int, known: _Known | None, portion: Portion, document: DocumentId, *, has_twin: bool
+    rows: Sorted, n: int, known: _Known | None, portion: RowPortion, document: DocumentId, *, has_twin: bool
 ) -> None:
     if known is None:
         if has_twin:
@@ -172,7 +172,7 @@ def _sort_row(
         rows.changed.append(n)
 
 
-async def _write_changes(tx: Tx, found: StoredImport, portion: Portion, places: Sequence[int]) -> None:
+async def _write_changes(tx: Tx, found: StoredImport, portion: RowPortion, places: Sequence[int]) -> None:
     """Records whose text stays the same keep their chunk, which then belongs to this import."""
     ids = [portion.ids[n] for n in places]
     old = await tx.all(SQL["known_ids"], _Known, scope=found.scope, ids=ids)
@@ -202,7 +202,7 @@ async def _keep_rejected(tx: Tx, found: StoredImport, rejected: Sequence[Rejecte
         await tx.execute(SQL["add_rejected"], document=found.id, scope=found.scope, rows=orjson.dumps(rows).decode())
 
 
-async def _note_portion(tx: Tx, document: DocumentId, portion: Portion, rows: Sorted) -> None:
+async def _note_portion(tx: Tx, document: DocumentId, portion: RowPortion, rows: Sorted) -> None:
     fates = Counter(one.why for one in portion.rejected)
     await tx.execute(
         SQL["note_portion"],
@@ -218,7 +218,7 @@ async def _note_portion(tx: Tx, document: DocumentId, portion: Portion, rows: So
     )
 
 
-async def _rank(db: Database, document: DocumentId, plan: Plan) -> None:
+async def _rank(db: Database, document: DocumentId, plan: ImportPlan) -> None:
     """The same rows get the same category, however often it is done."""
     async with db.transaction() as tx:
         await tx.execute(SQL["rank_records"], document=document, column=plan.rank_by, is_text=plan.rank_by in plan.text)

@@ -43,7 +43,7 @@ class Dialect:
 
 
 @dataclass(frozen=True)
-class Plan:
+class ImportPlan:
     """How the rows of a file become records."""
 
     dialect: Dialect
@@ -60,7 +60,7 @@ class Plan:
 
 
 @dataclass(frozen=True)
-class Place:
+class FilePlace:
     """How far a file has been read: where the next row begins, and the number of the last one."""
 
     offset: int = 0  # bytes; of a sheet: rows
@@ -78,10 +78,10 @@ class Rejected:
 
 
 @dataclass(frozen=True)
-class Preview:
+class FilePreview:
     """What a file looks like before it is loaded."""
 
-    plan: Plan
+    plan: ImportPlan
     rows: Sequence[Sequence[str]]  # the first ones
     rejected: Sequence[Rejected]  # of the rows that were looked at
     looked_at: int
@@ -90,7 +90,7 @@ class Preview:
 
 
 @dataclass(frozen=True)
-class Counts:
+class RowCounts:
     """What became of the rows of an import."""
 
     loaded: int = 0
@@ -118,12 +118,12 @@ class Import:
     project: str
     name: str
     state: Literal["draft", "waiting", "loading", "loaded", "failed"]
-    plan: Plan
+    plan: ImportPlan
     size: int
     offset: int
     row: int
     estimated_rows: int
-    counts: Counts
+    counts: RowCounts
     examples: Mapping[str, Sequence[str]] = field(default_factory=dict[str, Sequence[str]])
     estimated_tokens: int = 0
     estimated_cost: float = 0.0

@@ -29,7 +29,7 @@ from gristmill.records import imports, records
 from gristmill.records.api import remove_whole, send_rejected
 from gristmill.records.credit import load_account
 from gristmill.records.letters import INGESTION, VECTORIZATION
-from gristmill.records.model import Preview, RecordId
+from gristmill.records.model import FilePreview, RecordId
 from gristmill.records.uploads import keep_upload, name_upload, open_intake, read_options
 from gristmill.scopes import visible
 from gristmill.serving import Caller, Manager, Services, Viewer, services_of, take_files
@@ -132,7 +132,7 @@ async def show_draft(request: Request, caller: Caller, number: int, form: Mappin
 
 async def preview_draft(
     services: Services, caller: Caller, number: int, form: Mapping[str, Any]
-) -> tuple[Preview, str | None]:
+) -> tuple[FilePreview, str | None]:
     """How the kept file is read with these options; where they are wrong, without them, and the sentence about it."""
     async with caller.reading(services.db) as tx:
         found = await imports.load_stored(tx, DocumentId(number))
@@ -194,7 +194,7 @@ async def download_rejected(request: Request, caller: Viewer, number: Number) ->
 
 
 @dataclass(frozen=True)
-class Job:
+class RecordsTask:
     """A task of records, as the monitor shows it."""
 
     task: Task
@@ -221,14 +221,14 @@ class Monitor:
     """What the monitor shows."""
 
     counts: StatusCounts
-    jobs: list[Job]
+    jobs: list[RecordsTask]
     oldest: InLine | None
 
 
 async def load_monitor(tx: Tx) -> Monitor:
     counts = add_up(one for one in await count_tasks(tx) if one.queue in QUEUES)
     found = [task for queue in QUEUES for task in (await find_tasks(tx, TaskFilter(queue=queue), limit=RECENT)).tasks]
-    jobs = [Job(task) for task in sorted(found, key=lambda task: task.id, reverse=True)[:RECENT]]
+    jobs = [RecordsTask(task) for task in sorted(found, key=lambda task: task.id, reverse=True)[:RECENT]]
     first = [task for queue in QUEUES for task in await list_line(tx, queue, limit=1)]
     return Monitor(counts, jobs, min(first, key=lambda task: task.created_at, default=None))
 

@@ -5,8 +5,8 @@ from pathlib import Path
 from gristmill.errors import Permanent
 from gristmill.processes import Crashed, OutOfMemory, ProcessPool, TimedOut
 from gristmill.records import reading
-from gristmill.records.model import Options, Place, Plan, Preview
-from gristmill.records.shaping import Owner, Portion
+from gristmill.records.model import FilePlace, FilePreview, ImportPlan, Options
+from gristmill.records.shaping import Owner, RowPortion
 from gristmill.settings import RecordsSettings
 
 
@@ -17,7 +17,7 @@ class Readers:
         self._processes = processes
         self._settings = settings
 
-    async def preview(self, path: Path, name: str, options: Options) -> Preview:
+    async def preview(self, path: Path, name: str, options: Options) -> FilePreview:
         """What a file looks like, before anything of it is loaded."""
         try:
             return await self._processes.run(
@@ -32,7 +32,7 @@ class Readers:
         except (OutOfMemory, TimedOut, Crashed) as error:
             raise self._explain(error) from error
 
-    async def read_portion(self, path: Path, plan: Plan, place: Place, owner: Owner) -> Portion:
+    async def read_portion(self, path: Path, plan: ImportPlan, place: FilePlace, owner: Owner) -> RowPortion:
         """The next rows after a place."""
         try:
             return await self._processes.run(

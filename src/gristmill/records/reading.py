@@ -9,9 +9,9 @@ from gristmill.errors import Permanent
 from gristmill.models import tokens
 from gristmill.records.detect import SAMPLE, detect_dialect
 from gristmill.records.guess import make_plan, name_columns
-from gristmill.records.model import Options, Place, Plan, Preview
+from gristmill.records.model import FilePlace, FilePreview, ImportPlan, Options
 from gristmill.records.rows import Broken, Cells, Rows, SheetRows, open_rows, write_value
-from gristmill.records.shaping import Owner, Portion, Shaper
+from gristmill.records.shaping import Owner, RowPortion, Shaper
 
 SHOWN = 10  # rows of a preview
 MOST_BYTES = 8 << 20  # of one portion
@@ -22,7 +22,7 @@ class _OpenFile:
     """A file that this process has open, for the portion that comes next."""
 
     path: str
-    place: Place
+    place: FilePlace
     rows: Rows
     left: Iterator[Cells | Broken]
 
@@ -30,10 +30,10 @@ class _OpenFile:
 _open: _OpenFile | None = None
 
 
-def preview(path: str, name: str, options: Options, max_text: int) -> Preview:
+def preview(path: str, name: str, options: Options, max_text: int) -> FilePreview:
     """What a file is, how its rows would be read, and how many there are about."""
     dialect = detect_dialect(Path(path), name, options)
-    rows = open_rows(Path(path), dialect, Place())
+    rows = open_rows(Path(path), dialect, FilePlace())
     left = iter(rows)
     found: list[Cells | Broken] = list(islice(left, SAMPLE + 1))
     taken, ended = rows.offset, next(left, None) is None
@@ -48,7 +48,7 @@ def preview(path: str, name: str, options: Options, max_text: int) -> Preview:
         shaper.take(row, cells)
     total = len(rest) if ended else max(len(rest), round(len(rest) * _measure(path, dialect.format) / max(1, taken)))
     share = total / len(rest)
-    return Preview(
+    return FilePreview(
         plan=plan,
         rows=[[cell[:200] for cell in cells] for cells in sample[:SHOWN]],
         rejected=shaper.portion.rejected,
@@ -82,13 +82,13 @@ def _as_cells(row: Cells | Broken, columns: Sequence[str]) -> Sequence[str]:
     return [write_value(row.get(name)) for name in columns] if isinstance(row, Mapping) else row
 
 
-def _count_tokens(plan: Plan, cells: Sequence[str]) -> int:
+def _count_tokens(plan: ImportPlan, cells: Sequence[str]) -> int:
     places = [plan.columns.index(name) for name in plan.text]
     texts = [cells[place][:10_000].encode(errors="replace").decode() for place in places if place < len(cells)]
     return sum(map(tokens.count, texts))
 
 
-def read_portion(path: str, plan: Plan, place: Place, owner: Owner, most: int) -> Portion:
+def read_portion(path: str, plan: ImportPlan, place: FilePlace, owner: Owner, most: int) -> RowPortion:
     """The next rows after a place, at most so many.
 
     This process keeps the file open: the next portion goes on where this one ended. Another process finds its place by
@@ -101,7 +101,7 @@ def read_portion(path: str, plan: Plan, place: Place, owner: Owner, most: int) -
             file.rows.close()
         rows = open_rows(Path(path), plan.dialect, place)
         file = _OpenFile(path, place, rows, iter(rows))
-        if place == Place() and plan.dialect.header:
+        if place == FilePlace() and plan.dialect.header:
             next(file.left, None)
     first = 1 + (place.row or int(plan.dialect.header))
     row = first - 1
@@ -113,7 +113,7 @@ def read_portion(path: str, plan: Plan, place: Place, owner: Owner, most: int) -
             break
     else:
         portion.is_last = True
-    portion.place = Place(file.rows.offset, row)
+    portion.place = FilePlace(file.rows.offset, row)
     if portion.is_last:
         file.rows.close()
     else:

@@ -16,7 +16,7 @@ from gristmill.ids import ChunkId, DocumentId, ScopeId
 from gristmill.knowledge import chunks, lexicon
 from gristmill.queue import send_many
 from gristmill.records.imports import list_rejected, load_stored
-from gristmill.records.model import Plan, Record, RecordId
+from gristmill.records.model import ImportPlan, Record, RecordId
 from gristmill.scopes import Scope, find_scope, visible
 
 SQL = queries("gristmill.records", "records.sql")
@@ -94,11 +94,11 @@ async def list_columns(tx: Tx, scope: Scope | None) -> list[str]:
     return await tx.values(SQL["columns"], str, scopes=scopes, imports=LOOKED_AT, most=MOST_COLUMNS)
 
 
-async def _load_plans(tx: Tx, scopes: Sequence[ScopeId]) -> list[Plan]:
-    return [msgspec.convert(one, Plan) for one in await tx.values(SQL["plans"], object, scopes=list(scopes))]
+async def _load_plans(tx: Tx, scopes: Sequence[ScopeId]) -> list[ImportPlan]:
+    return [msgspec.convert(one, ImportPlan) for one in await tx.values(SQL["plans"], object, scopes=list(scopes))]
 
 
-def _join_columns(plans: Sequence[Plan]) -> list[str]:
+def _join_columns(plans: Sequence[ImportPlan]) -> list[str]:
     return list(dict.fromkeys(name for plan in plans for name in plan.columns))
 
 

@@ -12,7 +12,7 @@ import orjson
 
 from gristmill.errors import Permanent
 from gristmill.records.lines import Lines
-from gristmill.records.model import Dialect, Place
+from gristmill.records.model import Dialect, FilePlace
 
 LONGEST_CELL = 16 << 20  # characters; a quote that never closes is noticed after so many
 MOST_BROKEN = 100  # rows whose quotes never close, before the whole file is given up
@@ -45,7 +45,7 @@ class Rows(Protocol):
         ...
 
 
-def open_rows(path: Path, dialect: Dialect, place: Place) -> Rows:
+def open_rows(path: Path, dialect: Dialect, place: FilePlace) -> Rows:
     """The rows after this place; before the first place the header, if there is one, is the first row."""
     if dialect.format == "xlsx":
         return SheetRows(path, place.offset)

@@ -8,7 +8,7 @@ from typing import Any
 import orjson
 
 from gristmill.records.guess import read_category
-from gristmill.records.model import Fate, Place, Plan, Rejected
+from gristmill.records.model import Fate, FilePlace, ImportPlan, Rejected
 from gristmill.records.rows import Broken, Cells, write_value
 
 LONGEST_SHOWN = 500  # characters of a cell of a rejected row that are kept
@@ -18,7 +18,7 @@ BETWEEN = "\x1f"  # cells: a character that no text has
 
 
 @dataclass
-class Portion:
+class RowPortion:
     """Some rows of a file, ready for the database."""
 
     lines: list[bytes] = field(default_factory=list[bytes])
@@ -29,7 +29,7 @@ class Portion:
     rejected: list[Rejected] = field(default_factory=list[Rejected])
     characters: int = 0
     size: int = 0  # of the lines, in bytes
-    place: Place = field(default_factory=Place)
+    place: FilePlace = field(default_factory=FilePlace)
     is_last: bool = False
 
 
@@ -45,7 +45,7 @@ class Owner:
 class Shaper:
     """Shapes the rows of one portion."""
 
-    def __init__(self, plan: Plan, owner: Owner) -> None:
+    def __init__(self, plan: ImportPlan, owner: Owner) -> None:
         self._plan = plan
         self._columns = plan.columns
         self._text = [plan.columns.index(name) for name in plan.text]
@@ -61,7 +61,7 @@ class Shaper:
         self._tail = f"\t{'t' if plan.embed else 'f'}\t{owner.now}\t{owner.now}\n".encode()
         self._known_ids: dict[str, int] = {}
         self._known_texts: dict[str, int] = {}
-        self.portion = Portion()
+        self.portion = RowPortion()
 
     def take(self, row: int, cells: Cells | Broken) -> None:
         """Add a row to the portion, as a record or as a rejected row."""

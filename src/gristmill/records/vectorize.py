@@ -36,7 +36,7 @@ Vectors = dict[bytes, dict[int, bytes]]  # by the hash of a text and the number 
 
 
 @dataclass(frozen=True)
-class Waiting:
+class WaitingRecord:
     """A record without a vector."""
 
     id: RecordId
@@ -51,7 +51,7 @@ async def vectorize(
 ) -> Done | Snooze:
     """The next records of a project, a few at a time; the rest is left to the next job."""
     async with db.transaction() as tx:
-        waiting = await tx.all(SQL["waiting"], Waiting, scope=task.scope, most=settings.embed_job)
+        waiting = await tx.all(SQL["waiting"], WaitingRecord, scope=task.scope, most=settings.embed_job)
         left = await tx.only_value(SQL["count_waiting"], int, scope=task.scope)
     try:
         size = settings.embed_batch
@@ -86,7 +86,7 @@ class _Pipeline:
         self._writing: set[asyncio.Task[int]] = set()
         self._done = 0
 
-    async def run(self, batches: Sequence[Sequence[Waiting]], total: int) -> int:
+    async def run(self, batches: Sequence[Sequence[WaitingRecord]], total: int) -> int:
         """How many records can be found now. Vectors that were paid for are kept, also when we are interrupted."""
         running = [asyncio.create_task(self._run(batch, total)) for batch in batches]
         try:
@@ -99,7 +99,7 @@ class _Pipeline:
             raise self._errors[0]
         return self._done
 
-    async def _run(self, batch: Sequence[Waiting], total: int) -> None:
+    async def _run(self, batch: Sequence[WaitingRecord], total: int) -> None:
         async with self._places:
             if self._errors:  # what kept one batch from its vectors keeps the others, too
                 return
@@ -112,7 +112,7 @@ class _Pipeline:
             except Exception as error:  # noqa: BLE001 raised by `run`, when the other batches have ended
                 self._errors.append(error)
 
-    async def _embed(self, batch: Sequence[Waiting]) -> "_Embedded":
+    async def _embed(self, batch: Sequence[WaitingRecord]) -> "_Embedded":
         texts = await asyncio.to_thread(_prepare_texts, batch)
         with measure_usage() as usage:
             try:
@@ -127,7 +127,7 @@ class _Pipeline:
             usage.tokens = sum(piece.tokens for piece, _ in texts)
         return _Embedded(batch, texts, made, usage)
 
-    async def _embed_one_by_one(self, batch: Sequence[Waiting]) -> "_Embedded":
+    async def _embed_one_by_one(self, batch: Sequence[WaitingRecord]) -> "_Embedded":
         """The provider refuses one of them: the others must not suffer for it."""
         parts = [await self._embed([one]) for one in batch]
         return _Embedded(
@@ -146,18 +146,18 @@ class _Pipeline:
 class _Embedded:
     """A batch with its vectors, ready to be written."""
 
-    records: Sequence[Waiting]
+    records: Sequence[WaitingRecord]
     texts: Sequence[tuple[Piece, Terms]]
     made: Vectors
     usage: Usage
 
 
-def _prepare_texts(batch: Sequence[Waiting]) -> list[tuple[Piece, Terms]]:
+def _prepare_texts(batch: Sequence[WaitingRecord]) -> list[tuple[Piece, Terms]]:
     pieces = [chunks.make_piece(one.content, 0) for one in batch]
     return [(piece, terms_of(piece.text, piece.language)) for piece in pieces]
 
 
-async def _note_trouble(db: Database, record: Waiting, reason: str) -> None:
+async def _note_trouble(db: Database, record: WaitingRecord, reason: str) -> None:
     async with db.transaction() as tx:
         await tx.execute(SQL["note_trouble"], record=record.id, reason=reason[:1_000])
 
@@ -191,7 +191,7 @@ async def _save_chunks(tx: Tx, places: Sequence[tuple[DocumentId, int]], pieces:
     return await chunks.add(tx, places, pieces) if pieces else []
 
 
-async def _note_cost(tx: Tx, batch: Sequence[Waiting], usage: Usage) -> None:
+async def _note_cost(tx: Tx, batch: Sequence[WaitingRecord], usage: Usage) -> None:
     """Each import bears its share."""
     documents = sorted(one.document for one in batch)
     for document, some in groupby(documents):

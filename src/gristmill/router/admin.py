@@ -11,7 +11,7 @@ from gristmill.errors import Refused
 from gristmill.router.pool import Ticket
 from gristmill.router.priority import Priority, Sender
 from gristmill.router.requests import Request
-from gristmill.router.rows import RouterStatus
+from gristmill.router.rows import RouterStatusRow
 from gristmill.router.scheduler import Scheduler, TurnedAway
 from gristmill.router.status import status
 from gristmill.router.wire import BadRequest, canonical, model_missing, read_object
@@ -96,7 +96,7 @@ class Admin:
     def _at_work(self, backend: str | None) -> bool:
         return self._scheduler.busy if backend is None else bool(self._scheduler.lanes.backends[backend].leases)
 
-    async def status(self, request: Request, sender: Sender) -> RouterStatus:
+    async def status(self, request: Request, sender: Sender) -> RouterStatusRow:
         del request, sender
         return status(self._scheduler, self._now())
 

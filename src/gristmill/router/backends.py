@@ -12,22 +12,22 @@ from urllib.parse import urlsplit
 import msgspec
 import orjson
 
-from gristmill.router.breaker import Failure
+from gristmill.router.breaker import BackendFailure
 from gristmill.router.embedded import Child
 from gristmill.router.plain import PlainClient
 from gristmill.router.responses import as_chat
 from gristmill.router.rows import LoadedRow, ModelRow
 from gristmill.router.tls import TlsClient
 from gristmill.router.translate import to_ollama, to_openai
-from gristmill.router.upstream import AttemptFailed, Client, Exchange, Timeouts, read_whole
+from gristmill.router.upstream import AttemptFailed, BackendClient, Exchange, Timeouts, read_whole
 from gristmill.router.wire import (
     EMBED,
     V1_CHAT,
     V1_RESPONSES,
     BadRequest,
-    Call,
     Fields,
-    Question,
+    ModelCall,
+    ModelRequest,
     as_object,
     canonical,
     choices_asked,
@@ -45,7 +45,7 @@ UNSAID = ModelSettings(num_ctx=None, keep_alive=None, vram=None)
 class Outgoing(msgspec.Struct, frozen=True):
     """A request as one backend gets it."""
 
-    call: Call
+    call: ModelCall
     body: bytes
     usage: bool  # whether the client wants token counts within a stream
     more: tuple[bytes, ...] = ()  # further requests, when a backend gives one choice at a time
@@ -53,7 +53,7 @@ class Outgoing(msgspec.Struct, frozen=True):
 
 
 @dataclass(slots=True)
-class Seen:
+class ProbeFindings:
     """The findings of a probe."""
 
     models: Mapping[str, ModelRow]
@@ -106,8 +106,8 @@ class Adapter:
     def __init__(self, spec: BackendSettings, gpu: bool, settings: RouterSettings, pins: Pins) -> None:
         self.gpu, self._pins = gpu, pins
         self.name = spec.name
-        self._client: Client | None = None
-        self._control: Client | None = None
+        self._client: BackendClient | None = None
+        self._control: BackendClient | None = None
         self.configure(spec, settings)
         self.speaks = "ollama" if spec.kind == "ollama" else "openai"
         self.models: Mapping[str, ModelRow] | None = None  # None until it has told
@@ -180,7 +180,7 @@ class Adapter:
             self._connect(self.spec.url)
 
     def _connect(self, url: str) -> None:
-        kind: Callable[[str, Timeouts], Client] = TlsClient if url.startswith("https://") else PlainClient
+        kind: Callable[[str, Timeouts], BackendClient] = TlsClient if url.startswith("https://") else PlainClient
         self._client = kind(url, self._limits())
         self._control = kind(url, self._control_limits())
 
@@ -197,25 +197,25 @@ class Adapter:
 
     # ── requests ────────────────────────────────────────────────────────────
 
-    def send_at_once(self, question: Question, call: Call, body: bytes) -> Exchange | None:
+    def send_at_once(self, question: ModelRequest, call: ModelCall, body: bytes) -> Exchange | None:
         """Send a request at once, if a connection is open."""
         if self._client is None:
-            raise AttemptFailed(Failure.CONNECT, "the backend is not running")
+            raise AttemptFailed(BackendFailure.CONNECT, "the backend is not running")
         return self._client.send_at_once("POST", call.path, self._headers + question.extra, body)
 
-    async def send(self, question: Question, call: Call, body: bytes) -> Exchange:
+    async def send(self, question: ModelRequest, call: ModelCall, body: bytes) -> Exchange:
         if self._client is None:
-            raise AttemptFailed(Failure.CONNECT, "the backend is not running")
+            raise AttemptFailed(BackendFailure.CONNECT, "the backend is not running")
         return await self._client.send("POST", call.path, self._headers + question.extra, body)
 
-    def prepare(self, question: Question) -> Outgoing:
+    def prepare(self, question: ModelRequest) -> Outgoing:
         """A client's request in this backend's own words."""
         try:
             return self._for_ollama(question) if self.speaks == "ollama" else self._for_openai(question)
         except (KeyError, TypeError, AttributeError, ValueError):
             raise BadRequest("the body does not have the shape that this call needs") from None
 
-    def _for_ollama(self, question: Question) -> Outgoing:
+    def _for_ollama(self, question: ModelRequest) -> Outgoing:
         call, model = question.call, question.full_model
         if call.api == "ollama":
             fields: Fields = dict(question.fields)
@@ -243,7 +243,7 @@ class Adapter:
         pinned = self._pins.num_ctx(model, asked.get("num_ctx"))
         return msgspec.Raw(options if pinned is None else orjson.dumps({**asked, "num_ctx": pinned}))
 
-    def _for_openai(self, question: Question) -> Outgoing:
+    def _for_openai(self, question: ModelRequest) -> Outgoing:
         call, model = question.call, self.own_name(question.full_model) or question.model
         streams: Json = {} if call.shape == "vectors" else {"stream": True, "stream_options": {"include_usage": True}}
         if call.api == "ollama":
@@ -260,7 +260,7 @@ class Adapter:
             fields["model"] = msgspec.Raw(orjson.dumps(model))
         return Outgoing(call, msgspec.json.encode(fields), usage, choices=choices_asked(question))
 
-    def _responses_for_openai(self, question: Question, model: str) -> Outgoing:
+    def _responses_for_openai(self, question: ModelRequest, model: str) -> Outgoing:
         """As they are for a backend that has /v1/responses, else as a chat."""
         if self.spec.responses:
             fields: Fields = {**question.fields, "stream": TRUE, "model": msgspec.Raw(orjson.dumps(model))}
@@ -271,7 +271,7 @@ class Adapter:
 
     # ── probes and models ───────────────────────────────────────────────────
 
-    async def probe(self) -> Seen:
+    async def probe(self) -> ProbeFindings:
         """Ask a backend for its models and the loaded ones; raises AttemptFailed when it does not answer."""
         if self._child is not None and not self._child.runs:
             await self._start_child(self._child)
@@ -286,24 +286,24 @@ class Adapter:
         try:
             self._connect(await child.start())
         except OSError as error:
-            raise AttemptFailed(Failure.PROBE, "the embedded model could not be started") from error
+            raise AttemptFailed(BackendFailure.PROBE, "the embedded model could not be started") from error
 
-    async def _probe_ollama(self) -> Seen:
+    async def _probe_ollama(self) -> ProbeFindings:
         tags = await self.ask("GET", "/api/tags")
         version = self.version or (await self.ask("GET", "/api/version")).get("version", "")
-        return Seen(_by_name(tags, "models", "name"), await self._in_memory(), version)
+        return ProbeFindings(_by_name(tags, "models", "name"), await self._in_memory(), version)
 
     async def _in_memory(self) -> dict[str, LoadedRow]:
         return _by_name(await self.ask("GET", "/api/ps"), "models", "name")
 
-    async def _probe_openai(self) -> Seen:
+    async def _probe_openai(self) -> ProbeFindings:
         try:
             listed = await self.ask("GET", "/v1/models")
         except AttemptFailed as failure:
             if self._patterns and 400 <= failure.status < 500 and failure.status not in (401, 403, 429):
-                return Seen({})  # it has no list, but it lives, and the settings name its models
+                return ProbeFindings({})  # it has no list, but it lives, and the settings name its models
             raise
-        return Seen(_by_name(listed, "data", "id"))
+        return ProbeFindings(_by_name(listed, "data", "id"))
 
     async def load(self, model: str, embeds: bool) -> int:
         """Bring a model into memory; how much of the GPU's it takes."""
@@ -341,7 +341,7 @@ class Adapter:
     async def ask(self, method: str, path: str, body: Json | None = None) -> Json:
         """One short question to the backend itself, outside of the lanes."""
         if self._control is None:
-            raise AttemptFailed(Failure.CONNECT, "the backend is not running")
+            raise AttemptFailed(BackendFailure.CONNECT, "the backend is not running")
         message = (method, path, self._headers, orjson.dumps(body) if body is not None else b"")
         exchange = self._control.send_at_once(*message) or await self._control.send(*message)
         try:
@@ -351,11 +351,11 @@ class Adapter:
             await asyncio.shield(exchange.stop(self._settings.release_wait.total_seconds()))
             raise
         if exchange.status != 200:
-            raise AttemptFailed(Failure.STATUS, error_text(text), status=exchange.status, body=text)
+            raise AttemptFailed(BackendFailure.STATUS, error_text(text), status=exchange.status, body=text)
         try:
             found = orjson.loads(text)
         except orjson.JSONDecodeError:
-            raise AttemptFailed(Failure.BROKEN, "the backend's answer is not JSON") from None
+            raise AttemptFailed(BackendFailure.BROKEN, "the backend's answer is not JSON") from None
         return as_object(found) or {}
 
 
@@ -365,4 +365,4 @@ def _by_name(listed: Json, rows: str, key: str) -> dict[str, LoadedRow]:
         named = {str(row[key]): {"name": str(row[key]), **row} for row in listed.get(rows) or ()}
         return cast("dict[str, LoadedRow]", named)
     except (KeyError, TypeError, ValueError):
-        raise AttemptFailed(Failure.PROBE, "the backend's list of models has an unknown shape") from None
+        raise AttemptFailed(BackendFailure.PROBE, "the backend's list of models has an unknown shape") from None

@@ -7,13 +7,13 @@ from typing import cast
 import httptools
 from typing_extensions import override
 
-from gristmill.router.breaker import Failure
+from gristmill.router.breaker import BackendFailure
 from gristmill.router.upstream import AttemptFailed
 
 MOST_HEAD = 256 * 1024  # bytes of an answer's headers
 HIGH_WATER = 256 * 1024  # unread bytes after which the backend is paused: a slow reader costs no memory
 
-Parting = Callable[["Connection"], None]
+Parting = Callable[["RouterConnection"], None]
 
 
 class StaleConnection(AttemptFailed):
@@ -38,13 +38,13 @@ class PlainExchange:
         "status",
     )
 
-    def __init__(self, connection: "Connection", now: float) -> None:
+    def __init__(self, connection: "RouterConnection", now: float) -> None:
         self.status = 0
         self.headers: list[tuple[bytes, bytes]] = []
         self.complete = False
         self.at = now  # when something last happened, for the sweep
-        self.again: Callable[[PlainExchange], Awaitable[Connection]] | None = None
-        self._connection: Connection | None = connection
+        self.again: Callable[[PlainExchange], Awaitable[RouterConnection]] | None = None
+        self._connection: RouterConnection | None = connection
         self._loop = connection.loop
         self._arrived: list[bytes] = []
         self._size = 0
@@ -145,7 +145,7 @@ class PlainExchange:
             self._waiter.set_result(None)
 
 
-class Connection(asyncio.Protocol):
+class RouterConnection(asyncio.Protocol):
     """One kept-alive connection; it serves one exchange after another."""
 
     __slots__ = (
@@ -232,7 +232,7 @@ class Connection(asyncio.Protocol):
             exchange.on_complete()  # HTTP/1.0 style: the end of the connection is the end of the body
         else:
             kind = AttemptFailed if exchange.status else StaleConnection
-            exchange.on_lost(kind(Failure.BROKEN, "the backend closed the connection"))
+            exchange.on_lost(kind(BackendFailure.BROKEN, "the backend closed the connection"))
 
     def _is_framed(self) -> bool:
         return any(name in (b"content-length", b"transfer-encoding") for name, _ in self._headers)
@@ -240,7 +240,7 @@ class Connection(asyncio.Protocol):
     def _lose(self, why: str) -> None:
         exchange, self.exchange = self.exchange, None
         if exchange is not None:
-            exchange.on_lost(AttemptFailed(Failure.BROKEN, why))
+            exchange.on_lost(AttemptFailed(BackendFailure.BROKEN, why))
         self.abort()
 
     # ── httptools ───────────────────────────────────────────────────────────

@@ -9,10 +9,10 @@ from typing import Any, Protocol
 
 import orjson
 
-from gristmill.router.breaker import Failure
+from gristmill.router.breaker import BackendFailure
 from gristmill.router.rows import TokenLogprob
 from gristmill.router.upstream import AttemptFailed
-from gristmill.router.wire import CHAT, V1_CHAT, Call, Question, as_object, error_text
+from gristmill.router.wire import CHAT, V1_CHAT, ModelCall, ModelRequest, as_object, error_text
 
 Json = dict[str, Any]
 
@@ -49,7 +49,7 @@ class Choice:
 
 
 @dataclass(slots=True)
-class Reply:
+class BackendReply:
     """A backend's reply as far as it has come."""
 
     choices: dict[int, Choice] = field(default_factory=lambda: defaultdict(Choice))
@@ -103,8 +103,8 @@ class LineSplitter:
 class OllamaReader:
     """Reads Ollama's NDJSON; several choices are as many streams, one after the other."""
 
-    def __init__(self, call: Call, choices: int) -> None:
-        self.reply = Reply()
+    def __init__(self, call: ModelCall, choices: int) -> None:
+        self.reply = BackendReply()
         self._lines = LineSplitter()
         self._chat, self._choices = call is CHAT, choices
         self._part = 0
@@ -142,8 +142,8 @@ class OllamaReader:
 class OpenAIReader:
     """Reads OpenAI's server-sent events."""
 
-    def __init__(self, call: Call, choices: int) -> None:
-        self.reply = Reply()
+    def __init__(self, call: ModelCall, choices: int) -> None:
+        self.reply = BackendReply()
         self._lines = LineSplitter()
         self._chat, self._choices = call is V1_CHAT, choices
 
@@ -214,15 +214,15 @@ def read_piece(line: bytes) -> Json:
     try:
         said = as_object(orjson.loads(line))
     except orjson.JSONDecodeError:
-        raise AttemptFailed(Failure.BROKEN, "the backend's answer is not JSON") from None
+        raise AttemptFailed(BackendFailure.BROKEN, "the backend's answer is not JSON") from None
     if said is None:
-        raise AttemptFailed(Failure.BROKEN, "the backend's answer is not a JSON object")
+        raise AttemptFailed(BackendFailure.BROKEN, "the backend's answer is not a JSON object")
     if said.get("error"):
-        raise AttemptFailed(Failure.STATUS, error_text(line), body=line)
+        raise AttemptFailed(BackendFailure.STATUS, error_text(line), body=line)
     return said
 
 
-def reader(call: Call, choices: int) -> OllamaReader | OpenAIReader:
+def reader(call: ModelCall, choices: int) -> OllamaReader | OpenAIReader:
     """A reader for a backend's reply to this call."""
     return OllamaReader(call, choices) if call.api == "ollama" else OpenAIReader(call, choices)
 
@@ -239,11 +239,11 @@ class Writer(Protocol):
         """A piece of a stream."""
         ...
 
-    def write_end(self, reply: Reply) -> bytes:
+    def write_end(self, reply: BackendReply) -> bytes:
         """The end of a stream."""
         ...
 
-    def write_whole(self, reply: Reply) -> bytes:
+    def write_whole(self, reply: BackendReply) -> bytes:
         """Everything in one body."""
         ...
 
@@ -253,7 +253,7 @@ class OllamaWriter:
 
     stream_type = "application/x-ndjson"
 
-    def __init__(self, question: Question) -> None:
+    def __init__(self, question: ModelRequest) -> None:
         self._chat, self._model = question.call is CHAT, question.model
         self._began = time.monotonic_ns()
 
@@ -262,12 +262,12 @@ class OllamaWriter:
             return b""
         return orjson.dumps(self._line(delta.text, delta.thinking, (), delta.logprobs, done=False)) + b"\n"
 
-    def write_end(self, reply: Reply) -> bytes:
+    def write_end(self, reply: BackendReply) -> bytes:
         tools = reply.choices[0].tools.values()
         calls = orjson.dumps(self._line("", "", tools, [], done=False)) + b"\n" if tools else b""
         return calls + orjson.dumps({**self._line("", "", (), [], done=True), **self._figures(reply)}) + b"\n"
 
-    def write_whole(self, reply: Reply) -> bytes:
+    def write_whole(self, reply: BackendReply) -> bytes:
         choice = reply.choices[0]
         texts, thinking, tools = "".join(choice.texts), "".join(choice.thinking), choice.tools.values()
         line = self._line(texts, thinking, tools, choice.logprobs, done=True)
@@ -291,7 +291,7 @@ class OllamaWriter:
             ]
         return {**head, "message": message, **more, "done": done}
 
-    def _figures(self, reply: Reply) -> Json:
+    def _figures(self, reply: BackendReply) -> Json:
         reason = "length" if reply.choices[0].finish == "length" else "stop"
         total = time.monotonic_ns() - self._began
         return {
@@ -312,7 +312,7 @@ def _arguments(tool: ToolCall) -> Any:
     try:
         return orjson.loads(tool.arguments or "{}")
     except orjson.JSONDecodeError:
-        raise AttemptFailed(Failure.BROKEN, "the backend's tool call has arguments that are not JSON") from None
+        raise AttemptFailed(BackendFailure.BROKEN, "the backend's tool call has arguments that are not JSON") from None
 
 
 class OpenAIWriter:
@@ -320,7 +320,7 @@ class OpenAIWriter:
 
     stream_type = "text/event-stream"
 
-    def __init__(self, question: Question, usage: bool) -> None:
+    def __init__(self, question: ModelRequest, usage: bool) -> None:
         self._chat, self._model, self._usage = question.call is V1_CHAT, question.model, usage
         self._head: Json = {
             "id": f"{'chatcmpl' if self._chat else 'cmpl'}-{secrets.token_hex(12)}",
@@ -358,7 +358,7 @@ class OpenAIWriter:
         self._begun.add(choice)
         return {"role": "assistant"}
 
-    def write_end(self, reply: Reply) -> bytes:
+    def write_end(self, reply: BackendReply) -> bytes:
         out = b""
         for index, choice in sorted(reply.choices.items()):
             last: Json = {"delta": self._role(index)} if self._chat else {"text": "", "logprobs": None}
@@ -372,7 +372,7 @@ class OpenAIWriter:
         event = {**self._head, "object": kind, "model": self._model, "choices": choices, **more}
         return b"data: " + orjson.dumps(event) + b"\n\n"
 
-    def write_whole(self, reply: Reply) -> bytes:
+    def write_whole(self, reply: BackendReply) -> bytes:
         said = {
             **self._head,
             "object": "chat.completion" if self._chat else "text_completion",
@@ -457,7 +457,7 @@ def finish_reason(choice: Choice) -> str:
     return choice.finish if choice.finish in ("length", "content_filter") else "stop"
 
 
-def _usage(reply: Reply) -> Json:
+def _usage(reply: BackendReply) -> Json:
     return {
         "prompt_tokens": reply.prompt,
         "completion_tokens": reply.completion,

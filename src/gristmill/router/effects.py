@@ -23,13 +23,13 @@ class End(msgspec.Struct, frozen=True):
     lease: Lease
 
 
-class Stop(msgspec.Struct, frozen=True):
+class StopAttempt(msgspec.Struct, frozen=True):
     """Stop the attempt, because the router stops; a client that has not seen a byte is refused besides."""
 
     lease: Lease
 
 
-class Refuse(msgspec.Struct, frozen=True):
+class RefuseRequest(msgspec.Struct, frozen=True):
     """Answer the request with an error."""
 
     ticket: Ticket
@@ -60,4 +60,4 @@ class Unload(msgspec.Struct, frozen=True):
     model: str
 
 
-Effect = Grant | Preempt | End | Stop | Refuse | Load | CancelLoad | Unload
+Effect = Grant | Preempt | End | StopAttempt | RefuseRequest | Load | CancelLoad | Unload

@@ -3,13 +3,13 @@
 import math
 from collections.abc import Callable, Iterator
 
-from gristmill.router.breaker import Failure
-from gristmill.router.effects import Effect, End, Grant, Preempt, Refuse, Stop
-from gristmill.router.memory import Memory
-from gristmill.router.placing import READY, Act, Offer, Rules, Standing, place
+from gristmill.router.breaker import BackendFailure
+from gristmill.router.effects import Effect, End, Grant, Preempt, RefuseRequest, StopAttempt
+from gristmill.router.memory import ModelLoader
+from gristmill.router.placing import READY, Act, Offer, PlacingRules, Promises, place
 from gristmill.router.pool import Backend, Lease, LeasePhase, Ticket
 from gristmill.router.priority import Priority
-from gristmill.router.waiting import TRICKLE, Waiting
+from gristmill.router.waiting import TRICKLE, WaitingTickets
 
 NONE: tuple[Backend, ...] = ()
 
@@ -17,11 +17,11 @@ NONE: tuple[Backend, ...] = ()
 class Lanes:
     """Owns every ticket, lease, model and reservation; each event returns the effects to carry out."""
 
-    def __init__(self, backends: list[Backend], rules: Rules, serves: Callable[[str, str], bool]) -> None:
+    def __init__(self, backends: list[Backend], rules: PlacingRules, serves: Callable[[str, str], bool]) -> None:
         self.backends = {backend.name: backend for backend in backends}
         self.rules = rules
-        self.waiting = Waiting(rules, self._in_memory)
-        self.memory = Memory(backends, rules, serves, self._emit)
+        self.waiting = WaitingTickets(rules, self._in_memory)
+        self.memory = ModelLoader(backends, rules, serves, self._emit)
         self.stopping: set[Lease] = set()  # begun answers that may go on until their bound
         self.draining = False
         self.retired: list[Backend] = []  # no longer configured, but at work
@@ -30,7 +30,7 @@ class Lanes:
         self._serving: dict[str, tuple[tuple[Backend, ...], tuple[Backend, ...]]] = {}
         self._out: list[Effect] = []
 
-    def configure(self, backends: list[Backend], rules: Rules, now: float) -> list[Effect]:
+    def configure(self, backends: list[Backend], rules: PlacingRules, now: float) -> list[Effect]:
         """Go by these backends and rules from now on; whatever runs on a backend that is gone runs to its end."""
         before, self.backends = self.backends, {backend.name: backend for backend in backends}
         self.rules = self.waiting.rules = rules
@@ -64,7 +64,7 @@ class Lanes:
     def submit(self, ticket: Ticket, now: float) -> list[Effect]:
         """A request arrived."""
         if self.draining:
-            return self._answer(Refuse(ticket, 503, "the router is draining", 5))
+            return self._answer(RefuseRequest(ticket, 503, "the router is draining", 5))
         if ticket.priority is Priority.CRITICAL:
             self.memory.touch(ticket.session, now)
         if not self.waiting.lanes:  # the queue is empty: no need to go through it
@@ -77,7 +77,7 @@ class Lanes:
         if self.waiting.counts[ticket.priority] > self.rules.queue_limit and ticket.lease is None:
             self.waiting.remove(ticket)
             reason = f"{self.waiting.counts[ticket.priority]} {ticket.priority.label} requests already wait"
-            return [*effects, *self._answer(Refuse(ticket, 503, reason, self.retry_after()))]
+            return [*effects, *self._answer(RefuseRequest(ticket, 503, reason, self.retry_after()))]
         return effects
 
     def cancel(self, ticket: Ticket, now: float) -> list[Effect]:
@@ -125,7 +125,7 @@ class Lanes:
         return self._pump(now)
 
     def fail(
-        self, lease: Lease, kind: Failure, now: float, retry_after: float | None = None, *, gone: bool = True
+        self, lease: Lease, kind: BackendFailure, now: float, retry_after: float | None = None, *, gone: bool = True
     ) -> list[Effect]:
         """An attempt failed; if the backend may still work on it, its slot stays taken until it confirms.
 
@@ -137,14 +137,14 @@ class Lanes:
             self.stopping.discard(lease)
             lease.phase, lease.ticket.lease = LeasePhase.LEAVING, None
         lease.backend.breaker.fail(kind, now, retry_after)
-        if kind is Failure.ABSENT:
+        if kind is BackendFailure.ABSENT:
             self.catalogue_changed()
         ticket = lease.ticket
         if not ticket.ended and ticket.lease is None and ticket not in self.waiting:
             self._retry(lease, kind, now)
         return self._pump(now)
 
-    def _retry(self, lease: Lease, kind: Failure, now: float) -> None:
+    def _retry(self, lease: Lease, kind: BackendFailure, now: float) -> None:
         ticket, backend = lease.ticket, lease.backend
         ticket.failures += 1
         ticket.avoided |= {backend.name}
@@ -153,9 +153,9 @@ class Lanes:
         if ticket.committed or ticket.failures >= self.rules.max_attempts or not elsewhere:
             ticket.ended = True
             self._out.append(
-                Refuse(
+                RefuseRequest(
                     ticket,
-                    503 if kind is Failure.THROTTLED else 502,
+                    503 if kind is BackendFailure.THROTTLED else 502,
                     f"{backend.name} failed ({kind.value})",
                     self.retry_after(),
                 )
@@ -202,14 +202,14 @@ class Lanes:
             elif lease.phase is LeasePhase.RUNNING:
                 self.stopping.discard(lease)
                 lease.phase, lease.ticket.lease = LeasePhase.LEAVING, None
-                self._out.append(Stop(lease))
+                self._out.append(StopAttempt(lease))
                 self._turn_out(lease.ticket)
         return self._flush()
 
     def _turn_out(self, ticket: Ticket) -> None:
         ticket.ended = True
         if not ticket.committed:
-            self._out.append(Refuse(ticket, 503, "the router is stopping", 5))
+            self._out.append(RefuseRequest(ticket, 503, "the router is stopping", 5))
 
     def tick(self, now: float) -> list[Effect]:
         """Time has passed: deadlines, bounds, reservations, aging."""
@@ -221,7 +221,9 @@ class Lanes:
             why = self._place(ticket, NOBODY_WAITS, now).why
             self.waiting.remove(ticket)
             ticket.ended = True
-            self._out.append(Refuse(ticket, 503, f"no place in time: {why or 'others came first'}", self.retry_after()))
+            self._out.append(
+                RefuseRequest(ticket, 503, f"no place in time: {why or 'others came first'}", self.retry_after())
+            )
         self.memory.expire(now)
         return self._pump(now)
 
@@ -242,11 +244,11 @@ class Lanes:
         for lease in self.memory.note_load_failed(backend, model, blame=blame):
             self._vacate(lease)
             if blame:
-                self._retry(lease, Failure.LOAD, now)
+                self._retry(lease, BackendFailure.LOAD, now)
             else:
                 self.waiting.add(lease.ticket, now, front=True)
         if blame:
-            backend.breaker.fail(Failure.LOAD, now)
+            backend.breaker.fail(BackendFailure.LOAD, now)
         return self._pump(now)
 
     def note_unloaded(self, name: str, model: str, now: float) -> list[Effect]:
@@ -318,7 +320,7 @@ class Lanes:
 
     def _consider(self, now: float) -> Iterator[tuple[Ticket, Offer]]:
         """Every ticket that can be decided on, most urgent first; one that must wait speaks for its lane."""
-        standing = Standing()
+        standing = Promises()
         for urgency, lane in self.waiting.order_lanes(now):
             standing.urgent, standing.trickles = urgency < Priority.BACKGROUND, urgency == TRICKLE
             for ticket in list(lane):
@@ -332,7 +334,7 @@ class Lanes:
 
     # ── placing ─────────────────────────────────────────────────────────────
 
-    def _place(self, ticket: Ticket, standing: Standing, now: float) -> Offer:
+    def _place(self, ticket: Ticket, standing: Promises, now: float) -> Offer:
         gpus, cpus = self.serving(ticket.model)
         return place(ticket, gpus, cpus, standing, self.rules, now)
 
@@ -383,7 +385,7 @@ class Lanes:
         if ticket.preemptions >= self.rules.max_preemptions:
             ticket.ended = True
             self._out.append(
-                Refuse(
+                RefuseRequest(
                     ticket,
                     503,
                     f"preempted {ticket.preemptions + 1} times by more urgent work",
@@ -402,7 +404,7 @@ class Lanes:
         if lease.ticket.lease is lease:
             lease.ticket.lease = None
 
-    def _answer(self, refusal: Refuse) -> list[Effect]:
+    def _answer(self, refusal: RefuseRequest) -> list[Effect]:
         refusal.ticket.ended = True
         return [refusal]
 
@@ -416,5 +418,5 @@ class Lanes:
         return out
 
 
-NOBODY_WAITS = Standing()
+NOBODY_WAITS = Promises()
 NO_EFFECTS: list[Effect] = []

@@ -44,7 +44,7 @@ class Library:
         """Answer one of these calls with the words of the backend."""
         head, path = request.head, request.path
         body = None if path.startswith(BLOBS) else read_object(request.body)
-        adapter = self._chosen(request, body)
+        adapter = self._choose_adapter(request, body)
         given: AsyncIterable[bytes] | bytes | None = request.pieces if request.pieces is not None else request.body
         headers = {"Accept-Encoding": "identity", "Content-Type": head.header(b"content-type") or JSON_TYPE}
         if adapter.spec.key is not None:
@@ -80,7 +80,7 @@ class Library:
         await self._scheduler.look_again(adapter)
         request.end()
 
-    def _chosen(self, request: Request, body: dict[str, Any] | None) -> Adapter:
+    def _choose_adapter(self, request: Request, body: dict[str, Any] | None) -> Adapter:
         """The backend an admin names; else the first Ollama that has the model, else the first Ollama."""
         ollamas = [adapter for adapter in self._scheduler.adapters.values() if adapter.spec.kind == "ollama"]
         asked = parse_qs(request.head.query).get("backend", [request.head.header(b"x-router-backend") or ""])[0]

@@ -4,18 +4,18 @@ import math
 from collections.abc import Callable, Iterable
 
 from gristmill.router.effects import CancelLoad, Effect, Load, Unload
-from gristmill.router.placing import Rules
-from gristmill.router.pool import Backend, Lease, LeasePhase, Reservation, Resident, Switch
+from gristmill.router.placing import PlacingRules
+from gristmill.router.pool import Backend, Lease, LeasePhase, ModelSwitch, Reservation, Resident
 from gristmill.router.priority import Priority
 
 
-class Memory:
+class ModelLoader:
     """Loads one model at a time per backend, and gives a GPU its own set when no session holds it."""
 
     def __init__(
         self,
         backends: Iterable[Backend],
-        rules: Rules,
+        rules: PlacingRules,
         serves: Callable[[str, str], bool],
         emit: Callable[[Effect], None],
     ) -> None:
@@ -23,7 +23,7 @@ class Memory:
         self.configure(backends, rules)
         self.unsettled = False  # whether some GPU lacks a model of its set
 
-    def configure(self, backends: Iterable[Backend], rules: Rules) -> None:
+    def configure(self, backends: Iterable[Backend], rules: PlacingRules) -> None:
         """Go by these backends and rules from now on."""
         self._backends, self._rules = list(backends), rules
 
@@ -31,13 +31,13 @@ class Memory:
 
     def switch(self, backend: Backend, model: str, going: tuple[str, ...], priority: Priority, now: float) -> None:
         """Bring a model in, once these others are gone."""
-        backend.switch = Switch(model, now, set(going), priority)
+        backend.switch = ModelSwitch(model, now, set(going), priority)
         for other in going:
             self._emit(Unload(backend.name, other))
         if not going:
             self._load_or_stop(backend, backend.switch)
 
-    def _load_or_stop(self, backend: Backend, switch: Switch) -> None:
+    def _load_or_stop(self, backend: Backend, switch: ModelSwitch) -> None:
         if switch.cancelled:
             backend.switch = None
             return
@@ -59,7 +59,7 @@ class Memory:
             return
         self._cancel(backend, switch)
 
-    def _cancel(self, backend: Backend, switch: Switch) -> None:
+    def _cancel(self, backend: Backend, switch: ModelSwitch) -> None:
         switch.cancelled = True
         if not switch.leaving:
             self._emit(CancelLoad(backend.name, switch.model))

@@ -9,7 +9,7 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Histo
 from prometheus_client.registry import Collector
 from typing_extensions import override
 
-from gristmill.router.breaker import State
+from gristmill.router.breaker import BreakerState
 from gristmill.router.lanes import Lanes
 from gristmill.router.priority import LABELS, Priority
 
@@ -113,7 +113,7 @@ class Metrics(Collector):
         failures = CounterMetricFamily("gristmill_router_failures", "Failures of backends.", labels=["backend", "kind"])
         for backend in self._lanes.backends.values():
             running.add_metric([backend.name], len(backend.leases))
-            breaker.add_metric([backend.name], list(State).index(backend.breaker.state))
+            breaker.add_metric([backend.name], list(BreakerState).index(backend.breaker.state))
             for kind, count in backend.breaker.total.items():
                 failures.add_metric([backend.name, kind.value], count)
         yield from (waiting, running, breaker, failures)

@@ -8,12 +8,12 @@ from enum import IntEnum
 
 import msgspec
 
-from gristmill.router.pool import Backend, Lease, Switch, Ticket
+from gristmill.router.pool import Backend, Lease, ModelSwitch, Ticket
 from gristmill.router.priority import Priority
 
 
 @dataclass(frozen=True, slots=True)
-class Rules:
+class PlacingRules:
     """The numbers the policy goes by; durations in seconds."""
 
     reserve_for: float = 1800.0
@@ -65,7 +65,7 @@ NOWHERE = Offer((math.inf,), Act.WAIT, None, "no backend that serves this model 
 
 
 @dataclass(slots=True)
-class Standing:
+class Promises:
     """The promises to more urgent tickets while the queue is gone through once."""
 
     held: set[str] = field(default_factory=set[str])
@@ -78,8 +78,8 @@ def place(
     ticket: Ticket,
     gpus: Iterable[Backend],
     cpus: Iterable[Backend],
-    standing: Standing,
-    rules: Rules,
+    standing: Promises,
+    rules: PlacingRules,
     now: float,
 ) -> Offer:
     """The best offer for a ticket among the backends that serve its model."""
@@ -128,7 +128,7 @@ def _cpu_will_do(ticket: Ticket, gpus: Iterable[Backend], gpu_up: bool, now: flo
     return late or not gpu_up  # a P0 leaves the GPUs only when none is up
 
 
-def _critical(ticket: Ticket, gpu: Backend, standing: Standing, rules: Rules, now: float) -> Offer:
+def _critical(ticket: Ticket, gpu: Backend, standing: Promises, rules: PlacingRules, now: float) -> Offer:
     """The step that serves a P0 here: background work that is in the way goes."""
     taste = (gpu.breaker.unsure(now), ticket.session not in gpu.reservations, len(gpu.leases) / gpu.slots)
     if gpu.holds(ticket.model):
@@ -165,7 +165,7 @@ def _critical(ticket: Ticket, gpu: Backend, standing: Standing, rules: Rules, no
     return Offer((2, *taste), Act.SWITCH, gpu, models=going)
 
 
-def _evicted_by_critical(model: str, gpu: Backend, rules: Rules) -> tuple[str, ...] | None:
+def _evicted_by_critical(model: str, gpu: Backend, rules: PlacingRules) -> tuple[str, ...] | None:
     def movable(other: str) -> bool:
         return all(lease.ticket.background for lease in gpu.leases_of(other))
 
@@ -176,7 +176,7 @@ def _evicted_by_critical(model: str, gpu: Backend, rules: Rules) -> tuple[str, .
     return strangers if all(map(movable, strangers)) else None
 
 
-def _slot_for_critical(gpu: Backend, standing: Standing, rules: Rules, taste: tuple[float, ...]) -> Offer:
+def _slot_for_critical(gpu: Backend, standing: Promises, rules: PlacingRules, taste: tuple[float, ...]) -> Offer:
     """Every slot is taken: one background lease per waiting P0 has to go."""
     coming = sum(lease.yielding for lease in gpu.leases)
     if standing.promised[gpu.name] < coming:
@@ -204,7 +204,7 @@ def _loss(lease: Lease) -> tuple[bool, int, float]:
 
 
 def _behind_switch(
-    ticket: Ticket, gpu: Backend, switch: Switch, standing: Standing, rules: Rules, taste: tuple[float, ...]
+    ticket: Ticket, gpu: Backend, switch: ModelSwitch, standing: Promises, rules: PlacingRules, taste: tuple[float, ...]
 ) -> Offer:
     if switch.model == ticket.model and not switch.cancelled:
         return Offer((1.2, *taste), Act.JOIN, gpu) if gpu.free > 0 else _slot_for_critical(gpu, standing, rules, taste)
@@ -215,7 +215,7 @@ def _behind_switch(
     return Offer((4, *taste), Act.WAIT, gpu, f"{switch.model} is being loaded", claims=True)
 
 
-def _ordinary(ticket: Ticket, backend: Backend, standing: Standing, rules: Rules, now: float) -> Offer:
+def _ordinary(ticket: Ticket, backend: Backend, standing: Promises, rules: PlacingRules, now: float) -> Offer:
     """The step that serves any other request here; running requests are not disturbed."""
     model = ticket.model
     taste = (backend.breaker.unsure(now), len(backend.leases) / backend.slots)
@@ -249,7 +249,7 @@ def _ordinary(ticket: Ticket, backend: Backend, standing: Standing, rules: Rules
     return Offer((2 + bool(going), *taste), Act.SWITCH, backend, models=going)
 
 
-def _is_replaceable(model: str, backend: Backend, rules: Rules, now: float) -> bool:
+def _is_replaceable(model: str, backend: Backend, rules: PlacingRules, now: float) -> bool:
     """Whether a model may be replaced by anything but a P0."""
     if backend.role == "orchestrator" and model in rules.orchestrator:
         return False

@@ -5,8 +5,8 @@ from collections.abc import Callable
 from functools import partial
 from urllib.parse import urlsplit
 
-from gristmill.router.breaker import Failure
-from gristmill.router.connection import Connection, PlainExchange
+from gristmill.router.breaker import BackendFailure
+from gristmill.router.connection import PlainExchange, RouterConnection
 from gristmill.router.upstream import AttemptFailed, Timeouts, cause_of
 
 
@@ -19,8 +19,8 @@ class PlainClient:
         self._prefix = parts.path.rstrip("/")
         self._host_line = f"Host: {parts.netloc.rpartition('@')[2]}\r\n".encode()
         self._keep = keep
-        self._idle: list[Connection] = []
-        self._all: set[Connection] = set()
+        self._idle: list[RouterConnection] = []
+        self._all: set[RouterConnection] = set()
         self._heads: dict[tuple[str, str], bytes] = {}
         self.loop = asyncio.get_running_loop()
         self.limit(limits)
@@ -45,7 +45,7 @@ class PlainClient:
         connection.begin(self._message(method, path, headers, body), exchange)
         return exchange
 
-    async def _begin_anew(self, message: bytes, exchange: PlainExchange) -> Connection:
+    async def _begin_anew(self, message: bytes, exchange: PlainExchange) -> RouterConnection:
         connection = await self._connect()
         connection.begin(message, exchange)
         return connection
@@ -60,24 +60,26 @@ class PlainClient:
                 self._heads[method, path] = head
         return head
 
-    def _reuse(self) -> Connection | None:
+    def _reuse(self) -> RouterConnection | None:
         while self._idle:
             if (connection := self._idle.pop()).usable:
                 return connection
         return None
 
-    async def _connect(self) -> Connection:
+    async def _connect(self) -> RouterConnection:
         try:
             async with asyncio.timeout(self._limits.connect):
                 _, connection = await self.loop.create_connection(
-                    lambda: Connection(self.loop, self._keep_connection, self._all.discard), self._host, self._port
+                    lambda: RouterConnection(self.loop, self._keep_connection, self._all.discard),
+                    self._host,
+                    self._port,
                 )
         except (OSError, TimeoutError) as error:
-            raise AttemptFailed(Failure.CONNECT, f"it cannot be reached ({cause_of(error)})") from error
+            raise AttemptFailed(BackendFailure.CONNECT, f"it cannot be reached ({cause_of(error)})") from error
         self._all.add(connection)
         return connection
 
-    def _keep_connection(self, connection: Connection) -> None:
+    def _keep_connection(self, connection: RouterConnection) -> None:
         if len(self._idle) < self._keep:
             self._idle.append(connection)
         else:
@@ -92,7 +94,7 @@ class PlainClient:
                 continue
             limit = self._limits.idle if exchange.status else self._limits.header
             if now - exchange.at >= limit:
-                kind = Failure.IDLE_TIMEOUT if exchange.status else Failure.HEADER_TIMEOUT
+                kind = BackendFailure.IDLE_TIMEOUT if exchange.status else BackendFailure.HEADER_TIMEOUT
                 exchange.interrupt(AttemptFailed(kind, f"the backend was silent for {limit:g} s", status=504))
         self._sweeper = self.loop.call_later(self._interval, self._sweep)
 

@@ -69,7 +69,7 @@ class Resident:
 
 
 @dataclass(slots=True)
-class Switch:
+class ModelSwitch:
     """A load under way: first models make space, then the new one comes. One at a time per backend."""
 
     model: str
@@ -102,7 +102,7 @@ class Backend:
     leases: set[Lease] = field(default_factory=set[Lease])
     resident: dict[str, Resident] = field(default_factory=dict[str, Resident])
     sizes: dict[str, int] = field(default_factory=dict[str, int])
-    switch: Switch | None = None
+    switch: ModelSwitch | None = None
     reservations: dict[str, Reservation] = field(default_factory=dict[str, Reservation])
     wants: tuple[str, ...] = ()
     draining: bool = False

@@ -38,7 +38,7 @@ class Sender(NamedTuple):
     admin: bool
 
 
-class Urgency(NamedTuple):
+class RequestUrgency(NamedTuple):
     """A priority, and whether it is a default: then a CPU will do as soon as no GPU is free."""
 
     priority: Priority
@@ -69,15 +69,17 @@ class PriorityTable:
     def _look_up(self, model: str) -> Priority | None:
         return next((level for pattern, level in self._patterns if pattern.match(model.lower())), None)
 
-    def _urgency(self, header: str | None, model: str, ceiling: Priority, sees: bool, embeds: bool) -> Urgency | None:
+    def _urgency(
+        self, header: str | None, model: str, ceiling: Priority, sees: bool, embeds: bool
+    ) -> RequestUrgency | None:
         """The urgency of a request, or None when its header is no priority."""
         asked = self._by_model(model) if header is None else read_priority(header)
         if asked is None and header is not None:
             return None
         if asked is not None:
-            return Urgency(max(asked, ceiling), auto=False)
+            return RequestUrgency(max(asked, ceiling), auto=False)
         nature = Priority.BACKGROUND if embeds else Priority.VISION if sees else Priority.CODING
-        return Urgency(max(nature, ceiling), auto=True)
+        return RequestUrgency(max(nature, ceiling), auto=True)
 
 
 class Senders:

@@ -6,18 +6,18 @@ import time
 import msgspec
 
 from gristmill.router.backends import Adapter, Outgoing
-from gristmill.router.breaker import Failure
+from gristmill.router.breaker import BackendFailure
 from gristmill.router.pool import Lease, LeasePhase, Ticket
 from gristmill.router.priority import LABELS, Priority, PriorityTable, Sender
 from gristmill.router.replies import Sink, end_part, sink
 from gristmill.router.requests import Headers, Request
-from gristmill.router.scheduler import Ended, Preempted, Scheduler, TurnedAway
+from gristmill.router.scheduler import AttemptEnded, Preempted, Scheduler, TurnedAway
 from gristmill.router.upstream import AttemptFailed, Exchange, read_whole
 from gristmill.router.wire import (
     MODEL_NOT_FOUND,
     BadRequest,
-    Call,
-    Question,
+    ModelCall,
+    ModelRequest,
     asks_nothing,
     error_body,
     error_line,
@@ -34,21 +34,26 @@ from gristmill.settings import RouterSettings
 MOST_ERROR = 64 * 1024
 MISSHAPEN = (TypeError, AttributeError, LookupError, ValueError)  # the errors that a value of a wrong type leads to
 MOST_KEPT = 256 * 1024**2  # bytes of an answer of which nothing can be passed on yet
-GIVEN_UP = {Failure.HEADER_TIMEOUT: 504, Failure.IDLE_TIMEOUT: 504, Failure.CONNECT: 502, Failure.BROKEN: 502}
+GIVEN_UP = {
+    BackendFailure.HEADER_TIMEOUT: 504,
+    BackendFailure.IDLE_TIMEOUT: 504,
+    BackendFailure.CONNECT: 502,
+    BackendFailure.BROKEN: 502,
+}
 
 
 class Visit(msgspec.Struct, eq=False):
     """A request while it is being served."""
 
     request: Request
-    question: Question
+    question: ModelRequest
     ticket: Ticket
     holds_back: bool
     failure: AttemptFailed | None = None
     first: float = 0.0
 
 
-class Attempt(msgspec.Struct, eq=False):
+class BackendAttempt(msgspec.Struct, eq=False):
     """A request at one backend."""
 
     visit: Visit
@@ -74,7 +79,7 @@ class Relay:
         self._patience = settings.patience.total_seconds()
         self._holdback_limit = settings.holdback_limit
 
-    async def serve(self, request: Request, call: Call, sender: Sender) -> None:
+    async def serve(self, request: Request, call: ModelCall, sender: Sender) -> None:
         """Answer one call; raises BadRequest when it is wrong."""
         question = read_question(call, request.body)
         question.extra = request.head.passed_on
@@ -95,7 +100,7 @@ class Relay:
             self._metrics.requests[LABELS[ticket.priority], call.api, outcome] += 1
             self._scheduler.over(ticket)
 
-    async def _load_or_unload(self, request: Request, question: Question, sender: Sender) -> bool:
+    async def _load_or_unload(self, request: Request, question: ModelRequest, sender: Sender) -> bool:
         """Answer a request that only unloads a model, or loads one that is always there; true when that was all."""
         model = question.full_model
         if unloads(question):
@@ -119,7 +124,7 @@ class Relay:
         known = {name for adapter in adapters for name in (adapter.models or adapter.spec.models)}
         raise model_missing(model, known)
 
-    def _ticket(self, request: Request, question: Question, sender: Sender) -> tuple[Ticket, bool]:
+    def _ticket(self, request: Request, question: ModelRequest, sender: Sender) -> tuple[Ticket, bool]:
         model = question.full_model
         urgency = self._table.urgency(
             request.head.priority,
@@ -159,7 +164,7 @@ class Relay:
                 return await self._attempt(visit, lease)
             except Preempted:
                 lease = None
-            except Ended as why:
+            except AttemptEnded as why:
                 return self._break_off(visit, str(why))
             except AttemptFailed as failure:
                 visit.failure = failure
@@ -172,7 +177,7 @@ class Relay:
         scheduler, question = self._scheduler, visit.question
         adapter = scheduler.adapter_of(lease)
         outgoing = adapter.prepare(question)
-        attempt = Attempt(visit, lease, adapter, outgoing)
+        attempt = BackendAttempt(visit, lease, adapter, outgoing)
         # most requests find a connection: sending here saves them a coroutine
         exchange = adapter.send_at_once(question, outgoing.call, outgoing.body)
         if exchange is None:
@@ -199,7 +204,7 @@ class Relay:
         text = error_text(await read_whole(exchange, MOST_ERROR))
         if status == 429:
             raise AttemptFailed(
-                Failure.THROTTLED,
+                BackendFailure.THROTTLED,
                 text,
                 status=status,
                 retry_after=_seconds(header(exchange.headers, b"retry-after")),
@@ -207,13 +212,15 @@ class Relay:
         ours = status in (401, 403, 408)  # our key or our set-up, not the client's request
         strange = status < 400  # neither an answer nor a refusal, and some of these may have no body
         if ours or strange or (status >= 500 and status != 501):  # 501: it does not support this call at all
-            raise AttemptFailed(Failure.STATUS, text or f"it said {status}", status=status if status >= 500 else 502)
+            raise AttemptFailed(
+                BackendFailure.STATUS, text or f"it said {status}", status=status if status >= 500 else 502
+            )
         if status == 404:
-            raise AttemptFailed(Failure.ABSENT, text, status=status)
+            raise AttemptFailed(BackendFailure.ABSENT, text, status=status)
         self._scheduler.finish(lease)
         raise BadRequest(text, status)  # the client gets the backend's words; no other backend is asked
 
-    async def _pass_on(self, attempt: Attempt, exchange: Exchange, into: Sink) -> None:
+    async def _pass_on(self, attempt: BackendAttempt, exchange: Exchange, into: Sink) -> None:
         """Read the backend's reply to its end, and write the client's answer."""
         visit, lease = attempt.visit, attempt.lease
         request, held, size, kept = visit.request, list[bytes](), 0, 0
@@ -227,7 +234,9 @@ class Relay:
             try:
                 out = into.feed(data) if data else end_part(into)
             except MISSHAPEN as error:
-                raise AttemptFailed(Failure.BROKEN, "the backend's answer is not of the shape its API has") from error
+                raise AttemptFailed(
+                    BackendFailure.BROKEN, "the backend's answer is not of the shape its API has"
+                ) from error
             if not data:
                 exchange = await self._begin_next_part(attempt, more[0])
                 more = more[1:]
@@ -236,7 +245,7 @@ class Relay:
             if not out:
                 kept += len(data)
                 if kept > MOST_KEPT:
-                    raise AttemptFailed(Failure.BROKEN, "the backend's answer does not end")
+                    raise AttemptFailed(BackendFailure.BROKEN, "the backend's answer does not end")
                 continue
             kept = 0
             if visit.holds_back:
@@ -251,7 +260,9 @@ class Relay:
         try:
             last = into.close()
         except MISSHAPEN as error:
-            raise AttemptFailed(Failure.BROKEN, "the backend's answer is not of the shape its API has") from error
+            raise AttemptFailed(
+                BackendFailure.BROKEN, "the backend's answer is not of the shape its API has"
+            ) from error
         self._scheduler.finish(lease)
         if visit.holds_back:
             body = b"".join([*held, last]) if held else last
@@ -261,7 +272,7 @@ class Relay:
             self._begin(visit, exchange, into)
         request.end(last)
 
-    async def _begin_next_part(self, attempt: Attempt, body: bytes) -> Exchange:
+    async def _begin_next_part(self, attempt: BackendAttempt, body: bytes) -> Exchange:
         """The next of several choices, from a backend that gives one at a time."""
         if attempt.lease.phase is LeasePhase.LEAVING:
             raise Preempted
@@ -293,7 +304,7 @@ class Relay:
         if failure is not None:
             status = GIVEN_UP.get(failure.kind, failure.status)
             message = f"{refusal.reason}: {failure}"
-        if failure is not None and failure.kind is Failure.ABSENT:
+        if failure is not None and failure.kind is BackendFailure.ABSENT:
             self._must_be_served(visit.ticket.model)
         later: Headers = [(b"Retry-After", b"%d" % refusal.retry_after)] if status in (429, 503) else ()
         code = MODEL_NOT_FOUND if status == 404 else None

@@ -9,7 +9,7 @@ import msgspec
 import orjson
 from typing_extensions import override
 
-from gristmill.router.breaker import Failure
+from gristmill.router.breaker import BackendFailure
 from gristmill.router.dialects import (
     Json,
     LineSplitter,
@@ -24,10 +24,19 @@ from gristmill.router.dialects import (
 from gristmill.router.requests import JSON_TYPE
 from gristmill.router.responses import ResponsesWriter
 from gristmill.router.upstream import AttemptFailed
-from gristmill.router.wire import CHAT, EMBEDDINGS, V1_CHAT, V1_RESPONSES, Call, Question, as_object, error_text
+from gristmill.router.wire import (
+    CHAT,
+    EMBEDDINGS,
+    V1_CHAT,
+    V1_RESPONSES,
+    ModelCall,
+    ModelRequest,
+    as_object,
+    error_text,
+)
 
 
-class TokenCount(msgspec.Struct, frozen=True):
+class TokenCounter(msgspec.Struct, frozen=True):
     """Tokens, also of answers that never ended: a line is a token until the backend says better."""
 
     prompt: int = 0
@@ -47,11 +56,11 @@ class Sink(Protocol):
         """The last bytes for the client; fails when the backend stopped before its answer was complete."""
         ...
 
-    def tally(self) -> TokenCount: ...
+    def tally(self) -> TokenCounter: ...
 
 
 def _unfinished_error() -> AttemptFailed:
-    return AttemptFailed(Failure.BROKEN, "the backend's answer ended before it was done")
+    return AttemptFailed(BackendFailure.BROKEN, "the backend's answer ended before it was done")
 
 
 class _Peek(msgspec.Struct):
@@ -72,9 +81,9 @@ def _read(decoder: "msgspec.json.Decoder[T]", line: bytes) -> T:
     try:
         said = decoder.decode(line)
     except msgspec.DecodeError:
-        raise AttemptFailed(Failure.BROKEN, "the backend's answer is not JSON") from None
+        raise AttemptFailed(BackendFailure.BROKEN, "the backend's answer is not JSON") from None
     if said.error:
-        raise AttemptFailed(Failure.STATUS, error_text(line), body=line)
+        raise AttemptFailed(BackendFailure.STATUS, error_text(line), body=line)
     return said
 
 
@@ -124,8 +133,8 @@ class NdjsonRelay:
             raise _unfinished_error()
         return last
 
-    def tally(self) -> TokenCount:
-        return TokenCount(self._prompt, self._tokens)
+    def tally(self) -> TokenCounter:
+        return TokenCounter(self._prompt, self._tokens)
 
 
 class EventSplitter:
@@ -211,8 +220,8 @@ class SseRelay:
             raise _unfinished_error()
         return last
 
-    def tally(self) -> TokenCount:
-        return TokenCount(self._prompt, self._completion)
+    def tally(self) -> TokenCounter:
+        return TokenCounter(self._prompt, self._completion)
 
 
 class ResponsesRelay:
@@ -235,7 +244,7 @@ class ResponsesRelay:
     def _look(self, said: Json) -> None:
         kind = said.get("type")
         if kind == "error":
-            raise AttemptFailed(Failure.STATUS, str(said.get("message") or "it told of an error"))
+            raise AttemptFailed(BackendFailure.STATUS, str(said.get("message") or "it told of an error"))
         if kind in ("response.completed", "response.incomplete", "response.failed"):
             self.response = said["response"]
         elif kind == "response.output_text.delta":
@@ -247,9 +256,9 @@ class ResponsesRelay:
             raise _unfinished_error()
         return last
 
-    def tally(self) -> TokenCount:
+    def tally(self) -> TokenCounter:
         usage = as_object((self.response or {}).get("usage")) or {}
-        return TokenCount(usage.get("input_tokens") or 0, usage.get("output_tokens") or self._tokens)
+        return TokenCounter(usage.get("input_tokens") or 0, usage.get("output_tokens") or self._tokens)
 
 
 class CollectedResponse(ResponsesRelay):
@@ -293,12 +302,12 @@ class Translated:
             raise _unfinished_error()
         return last + self._writer.write_end(self._reader.reply)
 
-    def tally(self) -> TokenCount:
+    def tally(self) -> TokenCounter:
         reply = self._reader.reply
-        return TokenCount(reply.prompt, reply.completion or reply.pieces)
+        return TokenCounter(reply.prompt, reply.completion or reply.pieces)
 
 
-class Collected(Translated):
+class CollectedReply(Translated):
     """One body for the client: the backend streams all the same, so it can be run anew to its end."""
 
     def __init__(self, reader: OllamaReader | OpenAIReader, writer: Writer) -> None:
@@ -323,7 +332,7 @@ class CollectedEvents:
 
     content_type = JSON_TYPE
 
-    def __init__(self, question: Question, choices: int) -> None:
+    def __init__(self, question: ModelRequest, choices: int) -> None:
         self._chat, self._model, self._expected = question.call is V1_CHAT, question.model, choices
         self._lines = LineSplitter()
         self._whole: Json = {}
@@ -373,9 +382,9 @@ class CollectedEvents:
             message["content"] = message["content"] or ""
         return {**whole, "message": message}
 
-    def tally(self) -> TokenCount:
+    def tally(self) -> TokenCounter:
         usage = as_object(self._whole.get("usage")) or {}
-        return TokenCount(usage.get("prompt_tokens") or 0, usage.get("completion_tokens") or self._pieces)
+        return TokenCounter(usage.get("prompt_tokens") or 0, usage.get("completion_tokens") or self._pieces)
 
 
 SAID_ONCE = frozenset(("index", "role", "id", "type", "finish_reason"))
@@ -427,7 +436,7 @@ class CollectedChat:
 
     content_type = JSON_TYPE
 
-    def __init__(self, question: Question) -> None:
+    def __init__(self, question: ModelRequest) -> None:
         self._question = question
         self._lines = LineSplitter()
         self._texts: list[str] = []
@@ -461,16 +470,16 @@ class CollectedChat:
         if len(self._raw) == 1:
             return self._last
         if not self._plain:  # thinking and tool calls are put together by the general way
-            general = Collected(reader(CHAT, 1), OllamaWriter(self._question))
+            general = CollectedReply(reader(CHAT, 1), OllamaWriter(self._question))
             general.feed(b"\n".join(self._raw))
             return general.close()
         whole: Json = orjson.loads(self._last)
         whole["message"] = {"role": "assistant", "content": "".join(self._texts)}
         return orjson.dumps(whole)
 
-    def tally(self) -> TokenCount:
+    def tally(self) -> TokenCounter:
         end = self._end
-        return TokenCount(0, len(self._raw)) if end is None else TokenCount(end.prompt_eval_count, end.eval_count)
+        return TokenCounter(0, len(self._raw)) if end is None else TokenCounter(end.prompt_eval_count, end.eval_count)
 
 
 class Vectors:
@@ -478,7 +487,7 @@ class Vectors:
 
     content_type = JSON_TYPE
 
-    def __init__(self, question: Question, backend: Call) -> None:
+    def __init__(self, question: ModelRequest, backend: ModelCall) -> None:
         self._question, self._backend = question, backend
         self._parts: list[bytes] = []
         self._tokens = 0
@@ -493,16 +502,16 @@ class Vectors:
             said: Json = orjson.loads(body)
             vectors, tokens = _read_vectors(self._backend, said)
         except (orjson.JSONDecodeError, KeyError, TypeError, AttributeError):
-            raise AttemptFailed(Failure.BROKEN, "the backend's answer holds no embeddings") from None
+            raise AttemptFailed(BackendFailure.BROKEN, "the backend's answer holds no embeddings") from None
         self._tokens = tokens
         call = self._question.call
         return body if call is self._backend else _render_vectors(call, self._question, vectors, tokens)
 
-    def tally(self) -> TokenCount:
-        return TokenCount(self._tokens, 0)
+    def tally(self) -> TokenCounter:
+        return TokenCounter(self._tokens, 0)
 
 
-def _read_vectors(call: Call, said: Json) -> tuple[list[Any], int]:
+def _read_vectors(call: ModelCall, said: Json) -> tuple[list[Any], int]:
     if call is EMBEDDINGS:
         return [said["embedding"]], 0
     if call.api == "ollama":
@@ -511,7 +520,7 @@ def _read_vectors(call: Call, said: Json) -> tuple[list[Any], int]:
     return [row["embedding"] for row in rows], (as_object(said.get("usage")) or {}).get("prompt_tokens") or 0
 
 
-def _render_vectors(call: Call, question: Question, vectors: list[Any], tokens: int) -> bytes:
+def _render_vectors(call: ModelCall, question: ModelRequest, vectors: list[Any], tokens: int) -> bytes:
     if call is EMBEDDINGS:
         return orjson.dumps({"embedding": vectors[0] if vectors else []})
     if call.api == "ollama":
@@ -546,18 +555,18 @@ def _pack(vector: list[float]) -> str:
     return base64.b64encode(floats.tobytes()).decode()
 
 
-def sink(question: Question, backend: Call, usage: bool, choices: int) -> Sink:
+def sink(question: ModelRequest, backend: ModelCall, usage: bool, choices: int) -> Sink:
     """The sink that turns a backend's reply to its call into the answer to the client's call."""
     call = question.call
     if call.shape == "vectors":
         return Vectors(question, backend)
     if call is not backend:
-        kind = Translated if question.stream else Collected
+        kind = Translated if question.stream else CollectedReply
         return kind(reader(backend, choices), _writer(question, usage))
     if call.api == "ollama":
         if question.stream:
             return NdjsonRelay()
-        return CollectedChat(question) if call is CHAT else Collected(reader(call, 1), OllamaWriter(question))
+        return CollectedChat(question) if call is CHAT else CollectedReply(reader(call, 1), OllamaWriter(question))
     if call is V1_RESPONSES:
         return ResponsesRelay() if question.stream else CollectedResponse()
     return SseRelay(usage, choices) if question.stream else CollectedEvents(question, choices)
@@ -569,7 +578,7 @@ def end_part(into: Sink) -> bytes:
     return into.end_part()
 
 
-def _writer(question: Question, usage: bool) -> Writer:
+def _writer(question: ModelRequest, usage: bool) -> Writer:
     if question.call.api == "ollama":
         return OllamaWriter(question)
     return ResponsesWriter(question) if question.call is V1_RESPONSES else OpenAIWriter(question, usage)

@@ -7,9 +7,9 @@ from typing import Any
 
 import orjson
 
-from gristmill.router.dialects import Choice, Delta, Json, Reply, ToolCall, chat_logprobs
+from gristmill.router.dialects import BackendReply, Choice, Delta, Json, ToolCall, chat_logprobs
 from gristmill.router.rows import TokenLogprob
-from gristmill.router.wire import BadRequest, Question, as_list, as_object
+from gristmill.router.wire import BadRequest, ModelRequest, as_list, as_object
 
 LOGPROBS = "message.output_text.logprobs"  # the word in `include` that asks for them
 SAME_NAMES = (
@@ -154,7 +154,7 @@ class ResponsesWriter:
 
     stream_type = "text/event-stream"
 
-    def __init__(self, question: Question) -> None:
+    def __init__(self, question: ModelRequest) -> None:
         asked = question.decode()
         echoed = {name: default if asked.get(name) is None else asked[name] for name, default in ECHOED.items()}
         self._response: Json = {
@@ -185,7 +185,7 @@ class ResponsesWriter:
             out += self._switch_to(_Message) + self._tell(self._item.grow(delta.text, delta.logprobs))
         return out
 
-    def write_end(self, reply: Reply) -> bytes:
+    def write_end(self, reply: BackendReply) -> bytes:
         out = self._begin()
         choice = reply.choices[0]
         if not choice.texts and not choice.tools and not isinstance(self._open, _Message):
@@ -196,7 +196,7 @@ class ResponsesWriter:
         self._finish(reply, choice)
         return out + self._tell([{"type": f"response.{self._response['status']}", "response": self._response}])
 
-    def write_whole(self, reply: Reply) -> bytes:
+    def write_whole(self, reply: BackendReply) -> bytes:
         choice = reply.choices[0]
         self.write_piece(Delta(thinking="".join(choice.thinking)))
         self.write_piece(Delta(text="".join(choice.texts), logprobs=choice.logprobs))
@@ -258,7 +258,7 @@ class ResponsesWriter:
             ]
         )
 
-    def _finish(self, reply: Reply, choice: Choice) -> None:
+    def _finish(self, reply: BackendReply, choice: Choice) -> None:
         cut = choice.finish == "length"
         self._response |= {
             "status": "incomplete" if cut else "completed",

@@ -120,7 +120,7 @@ class WaitingStatus(TypedDict):
     why: str
 
 
-class RouterStatus(TypedDict):
+class RouterStatusRow(TypedDict):
     """The answer to /router/status."""
 
     draining: bool

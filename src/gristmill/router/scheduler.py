@@ -7,12 +7,12 @@ from typing import Any
 
 import structlog
 
-from gristmill.router.backends import Adapter, Pins, Seen
-from gristmill.router.breaker import Breaker, Failure, State
-from gristmill.router.effects import CancelLoad, Effect, End, Grant, Load, Preempt, Refuse, Stop, Unload
+from gristmill.router.backends import Adapter, Pins, ProbeFindings
+from gristmill.router.breaker import BackendFailure, Breaker, BreakerState
+from gristmill.router.effects import CancelLoad, Effect, End, Grant, Load, Preempt, RefuseRequest, StopAttempt, Unload
 from gristmill.router.lanes import Lanes
 from gristmill.router.metrics import Metrics
-from gristmill.router.placing import Rules
+from gristmill.router.placing import PlacingRules
 from gristmill.router.pool import Backend, Lease, LeasePhase, Resident, Ticket
 from gristmill.router.upstream import AttemptFailed, Exchange
 from gristmill.router.wire import canonical
@@ -28,14 +28,14 @@ class Preempted(Exception):
     """The attempt had to make way; its ticket waits for another place."""
 
 
-class Ended(Exception):
+class AttemptEnded(Exception):
     """The attempt had to end after its client saw a part of the answer; the text says why."""
 
 
 class TurnedAway(Exception):
     """The request gets no (other) place."""
 
-    def __init__(self, refusal: Refuse) -> None:
+    def __init__(self, refusal: RefuseRequest) -> None:
         super().__init__(refusal.reason)
         self.refusal = refusal
 
@@ -60,12 +60,12 @@ class Scheduler:
         self._loop = asyncio.get_running_loop()
         self._now = time.monotonic  # finer than the loop's own clock, which counts milliseconds
         self._waiters: dict[Ticket, asyncio.Future[Lease]] = {}
-        self._refusals: dict[Ticket, Refuse] = {}
+        self._refusals: dict[Ticket, RefuseRequest] = {}
         self._exchanges: dict[Lease, Exchange] = {}
         self._unsent: dict[Ticket, list[Lease]] = {}  # told to stop before they were sent to a backend
         self._loads: dict[str, asyncio.Task[None]] = {}
         self._chores: set[asyncio.Task[Any]] = set()
-        self._breakers: dict[str, State] = {}
+        self._breakers: dict[str, BreakerState] = {}
         self._ticker: asyncio.TimerHandle | None = None
         self._next_tick = 0.0
 
@@ -198,7 +198,7 @@ class Scheduler:
         """The attempt failed by the backend's fault; the ticket waits for another place, or is refused."""
         exchange = self._exchanges.pop(lease, None)
         self._forget_unsent(lease)
-        if failure.kind is Failure.ABSENT:
+        if failure.kind is BackendFailure.ABSENT:
             self.adapter_of(lease).absent.add(lease.ticket.model)
         leaving = lease.phase is LeasePhase.LEAVING
         effects = self.lanes.fail(
@@ -209,7 +209,7 @@ class Scheduler:
         if not lease.ticket.ended:
             self.metrics.reruns["failover",] += 1
         # only of a failed connection, because other texts may repeat a part of the request
-        cause = {"cause": str(failure)} if failure.kind is Failure.CONNECT else {}
+        cause = {"cause": str(failure)} if failure.kind is BackendFailure.CONNECT else {}
         name, kind = lease.backend.name, failure.kind.value
         log.warning("attempt failed", backend=name, kind=kind, status=failure.status, **cause)
         self._carry_out(effects)
@@ -266,10 +266,10 @@ class Scheduler:
                     self._stop(lease, Preempted())
                 case End(lease):
                     self.metrics.preemptions[lease.backend.name,] += 1
-                    self._stop(lease, Ended("ended to make way for more urgent work"))
-                case Stop(lease):
-                    self._stop(lease, Ended("the router is stopping") if lease.ticket.committed else Preempted())
-                case Refuse(ticket):
+                    self._stop(lease, AttemptEnded("ended to make way for more urgent work"))
+                case StopAttempt(lease):
+                    self._stop(lease, AttemptEnded("the router is stopping") if lease.ticket.committed else Preempted())
+                case RefuseRequest(ticket):
                     self._refuse(ticket, effect)
                 case Load(backend, model, embeds):
                     self._loads[backend] = self._loop.create_task(self._load(backend, model, embeds))
@@ -285,7 +285,7 @@ class Scheduler:
         if (waiter := self._waiters.get(ticket)) is not None and not waiter.done():
             waiter.set_result(lease)
 
-    def _refuse(self, ticket: Ticket, refusal: Refuse) -> None:
+    def _refuse(self, ticket: Ticket, refusal: RefuseRequest) -> None:
         waiter = self._waiters.get(ticket)
         if waiter is None or waiter.done():
             self._refusals[ticket] = refusal
@@ -370,7 +370,7 @@ class Scheduler:
         self._carry_out(self.lanes.note_probe(adapter.name, seen is not None, self._now()))
         self._note_breaker(backend)
 
-    def _learn_memory(self, backend: Backend, seen: Seen) -> None:
+    def _learn_memory(self, backend: Backend, seen: ProbeFindings) -> None:
         """Note the memory of a backend that the policy is about to get."""
         self._learn_sizes(backend, seen)
         if backend.manages:
@@ -388,7 +388,7 @@ class Scheduler:
             log.info("backend answers again", backend=adapter.name, url=adapter.shown_url)
         adapter.trouble = trouble
 
-    def _learn_sizes(self, backend: Backend, seen: Seen) -> None:
+    def _learn_sizes(self, backend: Backend, seen: ProbeFindings) -> None:
         sizes = backend.sizes
         for model, item in seen.models.items():
             sizes.setdefault(
@@ -402,14 +402,14 @@ class Scheduler:
         if not self._is_current(backend):
             return
         state = backend.breaker.state
-        if state is not self._breakers.get(backend.name, State.CLOSED):
+        if state is not self._breakers.get(backend.name, BreakerState.CLOSED):
             log.warning(
                 "breaker changed",
                 backend=backend.name,
                 state=state.value,
                 failures=dict(backend.breaker.in_a_row),
             )
-        if state is State.CLOSED:
+        if state is BreakerState.CLOSED:
             self._breakers.pop(backend.name, None)
         else:
             self._breakers[backend.name] = state
@@ -434,8 +434,8 @@ class Scheduler:
         return task
 
 
-def _rules(settings: RouterSettings) -> Rules:
-    return Rules(
+def _rules(settings: RouterSettings) -> PlacingRules:
+    return PlacingRules(
         reserve_for=settings.reserve_for.total_seconds(),
         reserve_idle=settings.reserve_idle.total_seconds(),
         min_residency=settings.min_residency.total_seconds(),

@@ -36,7 +36,7 @@ Handler = Callable[[Request, Sender], Awaitable[Any]]
 LOOPBACK_ADMIN = Sender("anonymous", Priority.CRITICAL, admin=True)
 
 
-class Server:
+class RouterServer:
     """Dispatches requests. No framework's router or middleware: a dict look-up is all that a proxy needs."""
 
     def __init__(self, settings: RouterSettings, scheduler: Scheduler, reload: Callable[[], Awaitable[Json]]) -> None:
@@ -206,7 +206,7 @@ async def open_router(
             log.info("settings reloaded", **changes, ignored=ignored)
             return {"status": "reloaded", **changes, "ignored": ignored}
 
-    server = Server(settings, scheduler, reload)
+    server = RouterServer(settings, scheduler, reload)
     front = Front(
         server.admit,
         server.handle,

@@ -4,14 +4,14 @@ import hashlib
 
 from gristmill.router.pool import Backend, Lease
 from gristmill.router.priority import Priority
-from gristmill.router.rows import BackendStatus, RouterStatus, RunningStatus
+from gristmill.router.rows import BackendStatus, RouterStatusRow, RunningStatus
 from gristmill.router.scheduler import Scheduler
 from gristmill.router.waiting import lane_of
 
 SHOWN = 200  # waiting requests that are listed one by one; the counts are always complete
 
 
-def status(scheduler: Scheduler, now: float) -> RouterStatus:
+def status(scheduler: Scheduler, now: float) -> RouterStatusRow:
     """Everything an operator asks for, without a word of any request."""
     lanes = scheduler.lanes
     explained = [(ticket, why) for ticket, why in lanes.explain(now)]

@@ -6,7 +6,7 @@ from typing import Any, TypeVar
 
 import aiohttp
 
-from gristmill.router.breaker import Failure
+from gristmill.router.breaker import BackendFailure
 from gristmill.router.upstream import AttemptFailed, Timeouts, cause_of
 
 T = TypeVar("T")
@@ -28,7 +28,7 @@ class TlsExchange:
         self._work: asyncio.Future[Any] | None = None
 
     async def wait_for_headers(self) -> None:
-        response = await self._wait_for(self._get_response(), self._header_timeout, Failure.HEADER_TIMEOUT)
+        response = await self._wait_for(self._get_response(), self._header_timeout, BackendFailure.HEADER_TIMEOUT)
         self.status = response.status
         self.headers = [(name.lower(), value) for name, value in response.raw_headers]
 
@@ -45,9 +45,11 @@ class TlsExchange:
 
     async def wait_for_data(self) -> None:
         assert self._response is not None
-        self._data = await self._wait_for(self._response.content.readany(), self._idle_timeout, Failure.IDLE_TIMEOUT)
+        self._data = await self._wait_for(
+            self._response.content.readany(), self._idle_timeout, BackendFailure.IDLE_TIMEOUT
+        )
 
-    async def _wait_for(self, work: Coroutine[Any, Any, T], limit: float, kind: Failure) -> T:
+    async def _wait_for(self, work: Coroutine[Any, Any, T], limit: float, kind: BackendFailure) -> T:
         if self._error is not None:
             work.close()
             raise self._error
@@ -63,9 +65,9 @@ class TlsExchange:
             raise
         except aiohttp.ClientError as error:
             if not isinstance(error, aiohttp.ClientConnectorError):
-                raise AttemptFailed(Failure.BROKEN, "the backend broke off") from error
+                raise AttemptFailed(BackendFailure.BROKEN, "the backend broke off") from error
             message = f"it cannot be reached ({cause_of(error.os_error)})"
-            raise AttemptFailed(Failure.CONNECT, message) from error
+            raise AttemptFailed(BackendFailure.CONNECT, message) from error
 
     def interrupt(self, error: BaseException) -> None:
         if self._error is None:

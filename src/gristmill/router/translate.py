@@ -15,7 +15,7 @@ from gristmill.router.wire import (
     V1_COMPLETIONS,
     V1_EMBEDDINGS,
     BadRequest,
-    Call,
+    ModelCall,
     as_list,
     as_object,
     prompts_of,
@@ -45,7 +45,7 @@ LLAMA_OPTIONS = {
 # ── Ollama → OpenAI ─────────────────────────────────────────────────────────
 
 
-def to_openai(call: Call, body: Json, *, extras: bool) -> tuple[Call, Json]:
+def to_openai(call: ModelCall, body: Json, *, extras: bool) -> tuple[ModelCall, Json]:
     """An Ollama request as an OpenAI one."""
     if call is EMBED:
         return V1_EMBEDDINGS, _only(
@@ -178,7 +178,7 @@ def _options_out(options: Any, extras: bool) -> Json:
 # ── OpenAI → Ollama ─────────────────────────────────────────────────────────
 
 
-def to_ollama(call: Call, body: Json) -> tuple[Call, list[Json]]:
+def to_ollama(call: ModelCall, body: Json) -> tuple[ModelCall, list[Json]]:
     """An OpenAI request as Ollama ones: one for each choice, because Ollama gives one at a time."""
     if call is V1_EMBEDDINGS:
         wanted = {"model": body["model"], "input": _texts_to_embed(body), "dimensions": body.get("dimensions")}
@@ -218,7 +218,7 @@ def _texts_to_embed(body: Json) -> Any:
     return wanted
 
 
-def _logprobs_in(call: Call, body: Json) -> Json:
+def _logprobs_in(call: ModelCall, body: Json) -> Json:
     """A chat says whether and how many; a text completion says only how many, 0 being a number, too."""
     asked = body.get("logprobs")
     if call is V1_CHAT:

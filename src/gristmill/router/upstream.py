@@ -3,7 +3,7 @@
 import os
 from typing import NamedTuple, Protocol
 
-from gristmill.router.breaker import Failure
+from gristmill.router.breaker import BackendFailure
 
 
 class AttemptFailed(Exception):
@@ -11,7 +11,7 @@ class AttemptFailed(Exception):
 
     def __init__(
         self,
-        kind: Failure,
+        kind: BackendFailure,
         message: str,
         *,
         status: int = 502,
@@ -67,7 +67,7 @@ class Timeouts(NamedTuple):
     idle: float
 
 
-class Client(Protocol):
+class BackendClient(Protocol):
     """Sends requests to one backend."""
 
     def limit(self, limits: Timeouts) -> None:
@@ -95,5 +95,5 @@ async def read_whole(exchange: Exchange, most: int = 64 * 1024**2) -> bytes:
         parts.append(data)
         size += len(data)
         if size > most:
-            raise AttemptFailed(Failure.BROKEN, "the backend's answer is too large")
+            raise AttemptFailed(BackendFailure.BROKEN, "the backend's answer is too large")
     return b"".join(parts)

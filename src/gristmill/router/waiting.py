@@ -4,7 +4,7 @@ import math
 from collections import Counter, deque
 from collections.abc import Callable, Iterator
 
-from gristmill.router.placing import Rules
+from gristmill.router.placing import PlacingRules
 from gristmill.router.pool import Ticket
 from gristmill.router.priority import Priority
 
@@ -13,10 +13,10 @@ LaneKey = tuple[Priority, str, frozenset[str]]
 TRICKLE = 0.5  # behind P0, before everything else
 
 
-class Waiting:
+class WaitingTickets:
     """Tickets without a place; when the first ticket of a lane must wait, the others behind it must, too."""
 
-    def __init__(self, rules: Rules, in_memory: Callable[[str], bool]) -> None:
+    def __init__(self, rules: PlacingRules, in_memory: Callable[[str], bool]) -> None:
         self.rules, self._in_memory = rules, in_memory
         self.lanes: dict[LaneKey, Lane] = {}
         self.counts: Counter[Priority] = Counter()

@@ -54,7 +54,7 @@ NOT_RETURNED = HOP_BY_HOP | {
 }
 
 
-class Call(NamedTuple):
+class ModelCall(NamedTuple):
     """One of the calls that reach a model."""
 
     path: str
@@ -63,14 +63,14 @@ class Call(NamedTuple):
     streams: bool  # by default, when the body does not say
 
 
-CHAT = Call("/api/chat", "ollama", "chat", streams=True)
-GENERATE = Call("/api/generate", "ollama", "text", streams=True)
-EMBED = Call("/api/embed", "ollama", "vectors", streams=False)
-EMBEDDINGS = Call("/api/embeddings", "ollama", "vectors", streams=False)
-V1_CHAT = Call("/v1/chat/completions", "openai", "chat", streams=False)
-V1_COMPLETIONS = Call("/v1/completions", "openai", "text", streams=False)
-V1_EMBEDDINGS = Call("/v1/embeddings", "openai", "vectors", streams=False)
-V1_RESPONSES = Call("/v1/responses", "openai", "chat", streams=False)
+CHAT = ModelCall("/api/chat", "ollama", "chat", streams=True)
+GENERATE = ModelCall("/api/generate", "ollama", "text", streams=True)
+EMBED = ModelCall("/api/embed", "ollama", "vectors", streams=False)
+EMBEDDINGS = ModelCall("/api/embeddings", "ollama", "vectors", streams=False)
+V1_CHAT = ModelCall("/v1/chat/completions", "openai", "chat", streams=False)
+V1_COMPLETIONS = ModelCall("/v1/completions", "openai", "text", streams=False)
+V1_EMBEDDINGS = ModelCall("/v1/embeddings", "openai", "vectors", streams=False)
+V1_RESPONSES = ModelCall("/v1/responses", "openai", "chat", streams=False)
 OLLAMA_CALLS = (CHAT, GENERATE, EMBED, EMBEDDINGS)
 OPENAI_CALLS = (V1_CHAT, V1_COMPLETIONS, V1_EMBEDDINGS, V1_RESPONSES)
 CALLS = {call.path: call for call in (*OLLAMA_CALLS, *OPENAI_CALLS)}
@@ -101,10 +101,10 @@ def model_missing(model: str, available: Iterable[str]) -> BadRequest:
     return BadRequest(text, 404, MODEL_NOT_FOUND)
 
 
-class Question(msgspec.Struct, eq=False):
+class ModelRequest(msgspec.Struct, eq=False):
     """A request as far as the router reads it: the rest of the body stays as it came."""
 
-    call: Call
+    call: ModelCall
     fields: Fields
     model: str
     stream: bool
@@ -123,7 +123,7 @@ _text = msgspec.json.Decoder(str)
 _flag = msgspec.json.Decoder(bool | None)
 
 
-def read_question(call: Call, body: bytes) -> Question:
+def read_question(call: ModelCall, body: bytes) -> ModelRequest:
     """Read a body; raises BadRequest with a sentence about its fault."""
     try:
         if not body.isascii():
@@ -139,7 +139,7 @@ def read_question(call: Call, body: bytes) -> Question:
         raise BadRequest("model must be a string") from None
     if not model:
         raise BadRequest("model is required")
-    return Question(
+    return ModelRequest(
         call,
         fields,
         model,
@@ -153,7 +153,7 @@ def read_question(call: Call, body: bytes) -> Question:
 EMPTY = (b'""', b"[]", b"null")
 
 
-def asks_nothing(question: Question) -> bool:
+def asks_nothing(question: ModelRequest) -> bool:
     """Whether an Ollama client only wants a model in or out of memory: it says nothing that could be answered."""
     call, fields = question.call, question.fields
     if call is CHAT:
@@ -166,19 +166,19 @@ def _is_empty(raw: msgspec.Raw | None) -> bool:
     return raw is None or (len(raw) <= 4 and bytes(raw) in EMPTY)
 
 
-def unloads(question: Question) -> bool:
+def unloads(question: ModelRequest) -> bool:
     """Whether a request that asks nothing wants the model gone: `ollama stop` sends this."""
     return bytes(question.fields.get("keep_alive", b"")) in (b"0", b'"0"', b'"0s"', b"0.0")
 
 
-def nothing_said(question: Question, reason: str) -> bytes:
+def nothing_said(question: ModelRequest, reason: str) -> bytes:
     """Ollama's answer when it only loads or unloads."""
     said = {"message": {"role": "assistant", "content": ""}} if question.call is CHAT else {"response": ""}
     stamp = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
     return orjson.dumps({"model": question.model, "created_at": stamp, **said, "done": True, "done_reason": reason})
 
 
-def choices_asked(question: Question) -> int:
+def choices_asked(question: ModelRequest) -> int:
     """How many choices a question asks for: `n` for each of its prompts."""
     if "n" not in question.fields and question.call is not V1_COMPLETIONS:
         return 1
@@ -212,7 +212,7 @@ def read_object(body: bytes) -> dict[str, Any]:
     return found
 
 
-def _wants_stream(call: Call, fields: Fields) -> bool:
+def _wants_stream(call: ModelCall, fields: Fields) -> bool:
     if call.shape == "vectors" or "stream" not in fields:
         return call.streams
     try:
@@ -260,7 +260,7 @@ def error_body(api: str, status: int, message: str, code: str | None = None) -> 
     )
 
 
-def error_line(call: Call, message: str) -> bytes:
+def error_line(call: ModelCall, message: str) -> bytes:
     """An error within a stream that has begun: an explicit line, never a false end."""
     if call is V1_RESPONSES:
         event = {"type": "error", "code": "server_error", "message": message, "param": None, "sequence_number": 0}

@@ -3,7 +3,7 @@
 from gristmill.serving.answering import answer_action, is_partial, remember, stay_here
 from gristmill.serving.caller import ROLES, Administrator, Caller, Manager, Role, Viewer, require
 from gristmill.serving.listing import Cursor, Listing, read_cursor, write_cursor
-from gristmill.serving.parts import FILES_OF, Entry, WebPart, take_files
+from gristmill.serving.parts import FILES_OF, MenuEntry, WebPart, take_files
 from gristmill.serving.problems import Problem, describe_problem
 from gristmill.serving.services import Render, Services, services_of
 from gristmill.serving.streaming import answer_events, keep_alive, write_event
@@ -14,9 +14,9 @@ __all__ = [
     "Administrator",
     "Caller",
     "Cursor",
-    "Entry",
     "Listing",
     "Manager",
+    "MenuEntry",
     "Problem",
     "Render",
     "Role",

@@ -26,7 +26,7 @@ SECTIONS = ((0, ""), (20, "Knowledge"), (40, "Work"), (60, "Sources"), (70, "Que
 
 
 @dataclass(frozen=True)
-class Entry:
+class MenuEntry:
     """A page in the menu and in the command palette."""
 
     path: str
@@ -51,4 +51,4 @@ class WebPart:
     api: Sequence[APIRouter] = ()
     console: Sequence[APIRouter] = ()
     foreign: Sequence[APIRouter] = ()
-    menu: Sequence[Entry] = ()
+    menu: Sequence[MenuEntry] = ()

@@ -29,7 +29,7 @@ class Render(Protocol):
     def __call__(self, request: Request, template: str, *, status: int = 200, **values: Any) -> Response: ...
 
 
-class Record(Protocol):
+class RecordChange(Protocol):
     """Writes into the audit log what a caller changed, in the transaction of the change."""
 
     async def __call__(self, tx: Tx, caller: Caller, action: str, subject: str, **details: Any) -> None: ...
@@ -44,7 +44,7 @@ class Services:
     finder: Finder
     rooms: Sequence[Room]
     render: Render
-    record: Record
+    record: RecordChange
     change_in_parts: Callable[[], None]  # called before the first of several changes that one request makes
     images: PageImages  # pictures of pages
     watcher: ProgressWatcher  # of documents, for all who listen

@@ -2,7 +2,7 @@
 
 from gristmill.sources.calendar.caldav import put_event
 from gristmill.sources.clearing import clear_folder
-from gristmill.sources.fetch import Fetched, Fetcher, Location, NotThere, Posted, check_address
+from gristmill.sources.fetch import FetchedPage, Fetcher, Location, NotThere, Posted, check_address
 from gristmill.sources.folder import (
     FileIntake,
     Reporter,
@@ -18,14 +18,14 @@ from gristmill.sources.items import ItemRow, list_items, load_item, load_item_by
 from gristmill.sources.kinds import KINDS
 from gristmill.sources.link import STATES as LINK_STATES
 from gristmill.sources.link import (
-    Decision,
     Effect,
     FoundLink,
     Link,
+    LinkDecision,
     LinkedDocument,
     LinkId,
-    Noted,
-    Place,
+    LinkPlace,
+    NotedLinks,
     ShownRule,
     State,
     convert_apart,
@@ -61,19 +61,19 @@ from gristmill.sources.register import (
 )
 from gristmill.sources.sending import find_sent
 from gristmill.sources.site import show_options
-from gristmill.sources.status import Standing, count_items, find_stopped_sources, load_standings
+from gristmill.sources.status import SourceStanding, count_items, find_stopped_sources, load_standings
 from gristmill.sources.threads import join_thread, lock_threads
-from gristmill.sources.tracker.changing import Made, Tracker, open_tracker
+from gristmill.sources.tracker.changing import ChangeableTracker, Made, open_tracker
 from gristmill.sources.wiki.changing import Confluence, FoundPage, open_wiki
 
 __all__ = [
     "KINDS",
     "LINK_STATES",
+    "ChangeableTracker",
     "Comparison",
     "Confluence",
-    "Decision",
     "Effect",
-    "Fetched",
+    "FetchedPage",
     "Fetcher",
     "FileIntake",
     "FoundLink",
@@ -83,22 +83,22 @@ __all__ = [
     "ItemRow",
     "Kind",
     "Link",
+    "LinkDecision",
     "LinkId",
+    "LinkPlace",
     "LinkedDocument",
     "Location",
     "Made",
     "NotThere",
-    "Noted",
+    "NotedLinks",
     "Opener",
-    "Place",
     "Posted",
     "Reporter",
     "RepositoryLocked",
     "ShownRule",
     "Source",
-    "Standing",
+    "SourceStanding",
     "State",
-    "Tracker",
     "Wanted",
     "add_source",
     "ask_for_poll",

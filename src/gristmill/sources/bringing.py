@@ -26,7 +26,7 @@ class Bringer:
     max_bytes: int
 
     async def bring(self, ids: Sequence[str]) -> AsyncIterator[list[RawItem]]:
-        """Those of these that are there, in portions."""
+        """The items with these ids, in portions; an id that the source does not have is left out."""
         for start in range(0, len(ids), self.portion):
             if items := await self._bring(ids[start : start + self.portion]):
                 yield [self._limit(item) for item in items]

@@ -14,7 +14,7 @@ MOST_IDLE = 10  # pages in a row that bring nothing new
 
 
 @dataclass(frozen=True)
-class Page(Generic[T]):
+class CursorPage(Generic[T]):
     """Items in the order of their last update, and these times as text that sorts like times.
 
     Items that only belong to others, as the files of an issue, have no times of their own.
@@ -25,10 +25,10 @@ class Page(Generic[T]):
     more: bool
 
 
-FetchPage = Callable[[str, int], Awaitable[Page[T]]]  # since a time, without so many of the items since then
+FetchPage = Callable[[str, int], Awaitable[CursorPage[T]]]  # since a time, without so many of the items since then
 
 
-async def walk_pages(fetch: FetchPage[T], checkpoint: Checkpoint) -> AsyncIterator[tuple[Page[T], Checkpoint]]:
+async def walk_pages(fetch: FetchPage[T], checkpoint: Checkpoint) -> AsyncIterator[tuple[CursorPage[T], Checkpoint]]:
     """Pages of everything that was updated at or after the time of the checkpoint, each with the checkpoint behind it.
 
     Each page begins anew at the time where the last one ended: an item that is updated meanwhile moves to the end, and

@@ -28,7 +28,7 @@ RESETS = ("X-RateLimit-Reset", "RateLimit-Reset")  # when calls are allowed agai
 LEFT = ("X-RateLimit-Remaining", "RateLimit-Remaining")
 
 
-class Answer:
+class HttpAnswer:
     """What a provider answered."""
 
     def __init__(self, status: int, headers: Mapping[str, str], body: bytes) -> None:
@@ -101,7 +101,7 @@ class Provider:
         headers: Mapping[str, str] | None = None,
         missing: bool = False,
         redirects: bool = False,
-    ) -> Answer | None:
+    ) -> HttpAnswer | None:
         """The answer; None where something may be `missing` and is not there, or not there any more."""
         url = find_own(path, self._base) or self._base + path
         sent = {**self._headers, **(headers or {})}
@@ -116,21 +116,21 @@ class Provider:
         if missing and response.status in NOT_HERE:
             return None
         if redirects and (response.status in REDIRECTS or response.status in NOT_HERE):
-            return Answer(response.status, response.headers, body)
+            return HttpAnswer(response.status, response.headers, body)
         check_status(response.status, response.headers, self.host, body)
-        return Answer(response.status, response.headers, body)
+        return HttpAnswer(response.status, response.headers, body)
 
-    async def get(self, path: str, params: Mapping[str, str | int] | None = None) -> Answer:
+    async def get(self, path: str, params: Mapping[str, str | int] | None = None) -> HttpAnswer:
         """The answer to a plain question."""
         answer = await self.call("GET", path, params=_write_params(params))
         assert answer is not None  # nothing may be missing
         return answer
 
-    async def find(self, path: str, params: Mapping[str, str | int] | None = None) -> Answer | None:
+    async def find(self, path: str, params: Mapping[str, str | int] | None = None) -> HttpAnswer | None:
         """… about something that may be gone."""
         return await self.call("GET", path, params=_write_params(params), missing=True)
 
-    async def ask(self, path: str, body: Any) -> Answer:
+    async def ask(self, path: str, body: Any) -> HttpAnswer:
         """The answer to a question that does not fit into an address."""
         sent = {"Content-Type": "application/json"}
         answer = await self.call("POST", path, data=orjson.dumps(body), headers=sent)
@@ -180,7 +180,7 @@ class Provider:
         headers: Mapping[str, str] | None = None,
         *,
         taken: Collection[int] = (),
-    ) -> Answer:
+    ) -> HttpAnswer:
         """Change something at the provider; `taken` are statuses that the caller understands beside success.
 
         Unsent if the provider was not reached, Transient if it did not say whether it was done.
@@ -201,7 +201,7 @@ class Provider:
             raise Transient(f"{self.host} did not say whether it was done ({response.status}).")
         if response.status not in taken:
             check_status(response.status, response.headers, self.host, body)
-        return Answer(response.status, response.headers, body)
+        return HttpAnswer(response.status, response.headers, body)
 
 
 def find_own(url: str, base: str) -> str | None:

@@ -33,7 +33,7 @@ from gristmill.sources.describing import Described, describe_items
 from gristmill.sources.letters import IndexItem, RemoveItem
 from gristmill.sources.link import LinkedDocument, note_links
 from gristmill.sources.mail.index import rename_mail
-from gristmill.sources.model import Describe, Description, Fetched, Item, Kind
+from gristmill.sources.model import Describe, Description, Fetched, Kind, SourceItem
 from gristmill.sources.removal import drop_document, lock_urn_of
 from gristmill.sources.store import SQL
 from gristmill.sources.threads import join_threads
@@ -82,7 +82,7 @@ def _scope_of(client: str, project: str) -> Scope:
 class _Ready:
     """An item that was looked into, and all that its document is made of."""
 
-    item: Item
+    item: SourceItem
     found: Description
     body: bytes | Staged
     ahead: ReadAhead | None
@@ -114,13 +114,13 @@ class Indexer:
         wanted = [items.get((letter.item, letter.version)) for letter in letters]
         return [OUTDATED if item is None else self._answer(item, ready[item.id]) for item in wanted]
 
-    def _answer(self, item: Item, ready: "_Ready | Exception") -> Answer | Exception:
+    def _answer(self, item: SourceItem, ready: "_Ready | Exception") -> Answer | Exception:
         if isinstance(ready, Permanent):
             reason = store.make_keepable(str(ready))[:LONGEST_ERROR]
             return Skip(reason, write=partial(_set_aside, item=item, error=reason))
         return ready if isinstance(ready, Exception) else Done(JointWrite(self._hand_on, ready))
 
-    async def _prepare(self, items: Sequence[Item]) -> dict[ItemId, "_Ready | Exception"]:
+    async def _prepare(self, items: Sequence[SourceItem]) -> dict[ItemId, "_Ready | Exception"]:
         """Look into these items, and bring the bytes of their documents."""
         async with self.db.reading() as tx:
             raw = await store.load_raw(tx, [item.id for item in items])
@@ -135,7 +135,7 @@ class Indexer:
                 ready[item.id] = error
         return ready
 
-    async def _describe(self, given: Sequence[tuple[Item, bytes]]) -> Sequence[Described | Exception]:
+    async def _describe(self, given: Sequence[tuple[SourceItem, bytes]]) -> Sequence[Described | Exception]:
         """What each item is, or why that cannot be said; the one that ends its process is to blame, and no other."""
         unknown = [item.kind for item, _ in given if item.kind not in self.kinds]
         if not unknown:
@@ -169,7 +169,7 @@ class Indexer:
     async def _look_into(self, work: Work) -> Sequence[Described | Exception]:
         return await self.processes.run(describe_items, work, self.limits, timeout=self.seconds, memory=self.memory)
 
-    async def _bring(self, item: Item, found: Described, content: bytes, place: int) -> "_Ready":
+    async def _bring(self, item: SourceItem, found: Described, content: bytes, place: int) -> "_Ready":
         """What its document is made of: small bytes go with it, large ones are staged before."""
         body = content if found.found.content is None else found.found.content
         staged = body if len(body) <= store.PIECE else await stage(self.db, _cut(body))
@@ -202,9 +202,9 @@ class Indexer:
         return Done(partial(_remove_item, letter=letter))
 
 
-def divide_items(items: Sequence[Item]) -> list[list[Item]]:
+def divide_items(items: Sequence[SourceItem]) -> list[list[SourceItem]]:
     """Items in portions that one call can take; a large item is alone."""
-    portions: list[list[Item]] = []
+    portions: list[list[SourceItem]] = []
     room = 0
     for item in items:
         if not portions or item.size > room:
@@ -240,7 +240,7 @@ async def _cut(body: bytes) -> AsyncIterator[bytes]:
         yield body[start : start + store.PIECE]
 
 
-async def _set_aside(tx: Tx, *, item: Item, error: str) -> None:
+async def _set_aside(tx: Tx, *, item: SourceItem, error: str) -> None:
     await tx.execute(SQL["set_aside"], id=item.id, version=item.version, error=error)
 
 

@@ -34,14 +34,14 @@ class ListSource:
 
 @dataclass(frozen=True)
 class WatchSources:
-    """It is time to see that somebody listens."""
+    """Make sure that a task listens to the sources that tell of changes."""
 
     kind: ClassVar[str] = "sources.watch"
 
 
 @dataclass(frozen=True)
 class ListenToSources:
-    """Listen to the sources that tell of changes themselves, and have those polled that do."""
+    """Listen to the sources that tell of changes themselves, and poll a source as soon as it tells of one."""
 
     kind: ClassVar[str] = "sources.listen"
 

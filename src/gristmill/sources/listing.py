@@ -49,7 +49,7 @@ class Comparison:
         return not self.missing and not self.stale and not self.surplus
 
     def shorten(self) -> dict[str, object]:
-        """As it is kept and shown: how many of each, and the first ids."""
+        """The comparison as it is kept and shown: how many ids of each sort, and the first of them."""
         lists = {"missing": self.missing, "stale": self.stale, "surplus": self.surplus}
         counts = {f"{name}_count": len(ids) for name, ids in lists.items()}
         shown = {name: ids[:MOST_SHOWN] for name, ids in lists.items()}

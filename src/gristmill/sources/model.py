@@ -51,10 +51,10 @@ class Batch:
 
 
 class Known(Protocol):
-    """What is here already, for connectors that would otherwise fetch it again."""
+    """The items that are here already: connectors ask for them, and fetch none of them again."""
 
     async def find_unlike(self, listed: Sequence[Listed]) -> list[Listed]:
-        """Those among these that are new here, or have another mark than here."""
+        """The items, of these, that are new here, or have another mark here."""
         ...
 
     async def find_externals(self, urns: Sequence[str]) -> Mapping[str, Sequence[str]]:
@@ -86,13 +86,13 @@ class Connector(Protocol):
         ...
 
     def fetch(self, ids: Sequence[str]) -> AsyncIterator[RawItem]:
-        """Those of these that are there; the others are gone."""
+        """The items with these ids; an item that does not come is gone there."""
         ...
 
 
 @dataclass(frozen=True)
-class Bench:
-    """What a connector works with, beside its options."""
+class ConnectorContext:
+    """Everything that a connector works with, beside its options."""
 
     source: SourceId
     name: str
@@ -131,7 +131,7 @@ class Description:
     sent: bool = False
 
 
-Open = Callable[[Any, Bench], AbstractAsyncContextManager[Connector]]
+Open = Callable[[Any, ConnectorContext], AbstractAsyncContextManager[Connector]]
 Describe = Callable[[Fetched], Description]
 Watch = Callable[[Any], AbstractAsyncContextManager[Callable[[], Awaitable[bool]]]]  # waits; whether something is new
 
@@ -188,7 +188,7 @@ class Source:
 
 
 @dataclass(frozen=True)
-class Item:
+class SourceItem:
     """A row of `source_item`, as the indexer works on it."""
 
     id: ItemId

@@ -10,7 +10,7 @@ from pydantic import ValidationError
 from gristmill.db import Database
 from gristmill.errors import Permanent
 from gristmill.settings import Slice, explain_reason
-from gristmill.sources.model import Bench, Connector, Kind, Source
+from gristmill.sources.model import Connector, ConnectorContext, Kind, Source
 from gristmill.sources.store import KnownItems
 
 
@@ -32,8 +32,10 @@ class Opener:
     async def open(self, source: Source) -> AsyncGenerator[Connector]:
         """The connector of a source; it is closed at the end."""
         kind = self.find_kind(source)
-        bench = Bench(source.id, source.name, KnownItems(self.db, source), self.folder / str(source.id), self.max_bytes)
-        async with kind.open(read_options(kind, source), bench) as connector:
+        context = ConnectorContext(
+            source.id, source.name, KnownItems(self.db, source), self.folder / str(source.id), self.max_bytes
+        )
+        async with kind.open(read_options(kind, source), context) as connector:
             yield connector
 
 

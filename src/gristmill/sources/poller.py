@@ -17,7 +17,7 @@ from gristmill.sources import store
 from gristmill.sources.letters import ListSource, PollSource, SourceDue
 from gristmill.sources.model import Batch, Source
 from gristmill.sources.opening import Opener
-from gristmill.sources.store import BatchTally, Overtaken, Place
+from gristmill.sources.store import BatchTally, Overtaken, PollPlace
 
 GONE = Skip("its source was removed")
 PAUSED = Skip("its source is paused")
@@ -63,7 +63,7 @@ class Poller:
         return await self.attempt(source, partial(self._poll, source))
 
     async def attempt(
-        self, source: Source, work: Callable[[], Awaitable[Answer]], journal: store.Journal = store.POLLS
+        self, source: Source, work: Callable[[], Awaitable[Answer]], troubles: store.TroubleLog = store.POLLS
     ) -> Answer:
         """Work with a source; what goes wrong there is written down, and puts off this work alone."""
         try:
@@ -75,18 +75,18 @@ class Poller:
         except Overloaded as error:
             if not isinstance(error, NoTurn):  # a limiter of our own counts for itself
                 current().count_limit(name_host(source))
-            return await self._put_off(source, journal, min(error.retry_after, LONGEST_WAIT), describe(error))
+            return await self._put_off(source, troubles, min(error.retry_after, LONGEST_WAIT), describe(error))
         except (GristmillError, OSError, TimeoutError) as error:
-            return await self._back_off(source, journal, describe(error))
+            return await self._back_off(source, troubles, describe(error))
         except Exception as error:  # a mistake of ours: the queue counts it, too
-            await self._back_off(source, journal, describe(error))
+            await self._back_off(source, troubles, describe(error))
             raise
 
     async def _poll(self, source: Source) -> Answer:
         """Keep batch after batch; a long poll gives its place to others, and goes on from its checkpoint."""
         clock = asyncio.get_running_loop().time
         until = clock() + self.turn.total_seconds()
-        place, seen, moved = Place(source.step, source.checkpoint), 0, False
+        place, seen, moved = PollPlace(source.step, source.checkpoint), 0, False
         async with self.opener.open(source) as connector:
             async for batch in connector.changes(source.checkpoint or {}):
                 place, tally = await self._keep(source, batch, place)
@@ -97,21 +97,21 @@ class Poller:
                     return Snooze(timedelta(0), "others have their turn before it goes on")
         return Done(partial(_end_poll, source=source), result={"items": seen})
 
-    async def _keep(self, source: Source, batch: Batch, place: Place) -> tuple[Place, BatchTally]:
+    async def _keep(self, source: Source, batch: Batch, place: PollPlace) -> tuple[PollPlace, BatchTally]:
         if not batch.items and not batch.moved and batch.checkpoint == place.checkpoint:
             return place, BatchTally()
         async with self.opener.db.transaction() as tx:
             return await store.keep_batch(tx, source, batch, place)
 
-    async def _put_off(self, source: Source, journal: store.Journal, wait: timedelta, reason: str) -> Answer:
+    async def _put_off(self, source: Source, troubles: store.TroubleLog, wait: timedelta, reason: str) -> Answer:
         async with self.opener.db.transaction() as tx:
-            await journal.note_wait(tx, source, wait, reason)
+            await troubles.note_wait(tx, source, wait, reason)
         return Snooze(wait, reason)
 
-    async def _back_off(self, source: Source, journal: store.Journal, error: str) -> Answer:
+    async def _back_off(self, source: Source, troubles: store.TroubleLog, error: str) -> Answer:
         async with self.opener.db.transaction() as tx:
-            failures = await journal.note_failure(tx, source, error)
-        if journal is store.LISTINGS:
+            failures = await troubles.note_failure(tx, source, error)
+        if troubles is store.LISTINGS:
             return Snooze(choose_listing_pause(failures), error)
         kind = self.opener.kinds.get(source.kind)
         return Snooze(choose_pause(failures, kind.backoff if kind else (source.every,)), error)

@@ -14,7 +14,7 @@ class _Urn(NamedTuple):
 
 
 async def find_sent(tx: Tx, urns: Sequence[tuple[ScopeId, str]]) -> set[tuple[ScopeId, str]]:
-    """Those among these that lie in a folder of sent mails."""
+    """The mails, of these, that lie in a folder of sent mails."""
     scopes, names = [scope for scope, _ in urns], [urn for _, urn in urns]
     rows = await tx.all(SQL["find_sent"], _Urn, scopes=scopes, urns=names)
     return {(row.scope, row.urn) for row in rows}

@@ -55,7 +55,7 @@ class Site(Slice):
         return self
 
 
-class Account(Site):
+class AccountSite(Site):
     """… where a token may belong to a name."""
 
     user: str = Field(default="", description="The name or e-mail address of the token; none: the token alone.")
@@ -72,7 +72,7 @@ async def sign_in(site: Site) -> dict[str, str]:
     if site.token is None:
         return {}
     secret = await asyncio.to_thread(read_reference, site.token)
-    if isinstance(site, Account) and site.user:
+    if isinstance(site, AccountSite) and site.user:
         return {"Authorization": "Basic " + b64encode(f"{site.user}:{secret}".encode()).decode()}
     return {"Authorization": f"Bearer {secret}"}
 

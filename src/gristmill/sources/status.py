@@ -18,7 +18,7 @@ Status = Literal["new", "polling", "active", "waiting", "failing", "stopped", "p
 PATIENCE = 2  # intervals without a success after which a source has stopped
 
 
-class Work(NamedTuple):
+class SourceWork(NamedTuple):
     """A task that polls or lists a source now."""
 
     key: str
@@ -28,7 +28,7 @@ class Work(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Standing:
+class SourceStanding:
     """How a source is, in one word and one sentence."""
 
     status: Status
@@ -41,11 +41,11 @@ class Standing:
 
 def decide_status(
     source: Source,
-    work: Work | None,
+    work: SourceWork | None,
     next_at: datetime | None,
-    listing: Work | None = None,
+    listing: SourceWork | None = None,
     next_listing_at: datetime | None = None,
-) -> Standing:
+) -> SourceStanding:
     """`work` is its poll, `listing` its listing, if one runs, stands in line or was put off."""
     trouble = find_listing_trouble(source, listing)
     if source.paused or source.awaits_agreement:
@@ -56,8 +56,8 @@ def decide_status(
     if work and work.wait == "time" and work.run_at:
         next_at = min(filter(None, (next_at, work.run_at))) if not source.failures else work.run_at
 
-    def say(status: Status, sentence: str) -> Standing:
-        return Standing(status, sentence, lag, None if source.paused else next_at, next_listing_at, trouble)
+    def say(status: Status, sentence: str) -> SourceStanding:
+        return SourceStanding(status, sentence, lag, None if source.paused else next_at, next_listing_at, trouble)
 
     if source.paused and is_undeclared(source):
         return say("paused", f"It is paused, since {source.declared_by} does not name it any more.")
@@ -93,7 +93,7 @@ def is_overdue(source: Source) -> bool:
     return source.now - since > PATIENCE * source.every
 
 
-def find_listing_trouble(source: Source, work: Work | None) -> str | None:
+def find_listing_trouble(source: Source, work: SourceWork | None) -> str | None:
     """What a person should know of its listings; one that runs or stands in line is no trouble."""
     if source.paused or (work and work.wait is None):
         return None
@@ -116,13 +116,13 @@ class _NextRow(NamedTuple):
     next_at: datetime | None
 
 
-async def load_standings(tx: Tx, sources: Sequence[Source]) -> dict[SourceId, Standing]:
+async def load_standings(tx: Tx, sources: Sequence[Source]) -> dict[SourceId, SourceStanding]:
     """How each of these sources is."""
     keys = [key(one.id) for one in sources for key in (poll_key, list_key)]
-    work: Mapping[str, Work] = {row.key: row for row in await tx.all(SQL["poll_tasks"], Work, keys=keys)}
+    work: Mapping[str, SourceWork] = {row.key: row for row in await tx.all(SQL["poll_tasks"], SourceWork, keys=keys)}
     planned = {row.name: row.next_at for row in await tx.all(SQL["next_polls"], _NextRow, names=keys)}
 
-    def decide(source: Source) -> Standing:
+    def decide(source: Source) -> SourceStanding:
         poll, list_ = poll_key(source.id), list_key(source.id)
         return decide_status(source, work.get(poll), planned.get(poll), work.get(list_), planned.get(list_))
 
@@ -159,7 +159,7 @@ async def find_stopped_sources(tx: Tx, settings: Settings) -> list[Finding]:
     return [found for one in sources if (found := judge_source(one, standings[one.id])) is not None]
 
 
-def judge_source(source: Source, standing: Standing) -> Finding | None:
+def judge_source(source: Source, standing: SourceStanding) -> Finding | None:
     """What the alarms say of a source; of several troubles, the one that a person has to see first."""
     test = f"Run gristmill source test {source.name}."
     if source.paused and is_undeclared(source):

@@ -13,7 +13,7 @@ from gristmill.errors import Transient
 from gristmill.ids import ItemId, ScopeId, SourceId
 from gristmill.queue import Envelope, send_many
 from gristmill.sources.letters import IndexItem, RemoveItem
-from gristmill.sources.model import LONGEST_ID, Batch, Checkpoint, Item, Listed, RawItem, Source
+from gristmill.sources.model import LONGEST_ID, Batch, Checkpoint, Listed, RawItem, Source, SourceItem
 
 SQL = queries("gristmill.sources", "sources.sql")
 PIECE = 1 << 20  # bytes of an item in one row
@@ -84,14 +84,14 @@ async def load_source(tx: Tx, id_: SourceId) -> Source | None:
 # --- what a poller writes
 
 
-class Place(NamedTuple):
+class PollPlace(NamedTuple):
     """Where a poll stands: its checkpoint, as it was written last, and the step of that."""
 
     step: int
     checkpoint: Checkpoint | None
 
 
-async def keep_batch(tx: Tx, source: Source, batch: Batch, place: Place) -> tuple[Place, BatchTally]:
+async def keep_batch(tx: Tx, source: Source, batch: Batch, place: PollPlace) -> tuple[PollPlace, BatchTally]:
     """Write items and checkpoint together; where the poll stands now, and what the items were.
 
     Whoever was overtaken by another poller writes nothing. A batch that changes nothing writes nothing at all.
@@ -109,7 +109,7 @@ async def keep_batch(tx: Tx, source: Source, batch: Batch, place: Place) -> tupl
     step = await tx.value(SQL["move_checkpoint"], int, id=source.id, step=place.step, checkpoint=body)
     if step is None:
         raise _overtaken(source)
-    return Place(step, batch.checkpoint), tally
+    return PollPlace(step, batch.checkpoint), tally
 
 
 class Overtaken(Transient):
@@ -196,7 +196,7 @@ async def _keep_raw(
 
 
 async def forget_ids(tx: Tx, source: Source, externals: Sequence[str]) -> int:
-    """What has these ids is gone at its source: have it removed here; how many there were."""
+    """The items with these ids are gone at their source: have them removed here; how many there were."""
     if not externals:
         return 0
     gone = await tx.all(SQL["let_leave"], _VersionRow, source=source.id, externals=text_array(externals))
@@ -221,7 +221,7 @@ def check_external(external: str) -> str:
 
 
 class KnownItems:
-    """What a source has here; each question is a short statement of its own."""
+    """The items of a source that are here; each question is a short statement of its own."""
 
     def __init__(self, db: Database, source: Source) -> None:
         self._db = db
@@ -290,7 +290,7 @@ async def note_doubt(tx: Tx, source: Source, doubt: str) -> bool:
 
 
 @dataclass(frozen=True)
-class Journal:
+class TroubleLog:
     """Where the troubles of a source are written down: those of its polls and of its listings are counted apart."""
 
     wait: Query
@@ -304,18 +304,18 @@ class Journal:
         return await tx.value(self.failure, int, id=source.id, error=error) or 0
 
 
-POLLS = Journal(SQL["note_wait"], SQL["note_failure"])
-LISTINGS = Journal(SQL["note_listing_wait"], SQL["note_listing_failure"])
+POLLS = TroubleLog(SQL["note_wait"], SQL["note_failure"])
+LISTINGS = TroubleLog(SQL["note_listing_wait"], SQL["note_listing_failure"])
 
 
 # --- what the indexer does
 
 
-async def load_items_to_index(tx: Tx, letters: Iterable[IndexItem]) -> dict[tuple[ItemId, int], Item]:
+async def load_items_to_index(tx: Tx, letters: Iterable[IndexItem]) -> dict[tuple[ItemId, int], SourceItem]:
     """The items that are still wanted in this version."""
     wanted = list(letters)
     ids, versions = array(one.item for one in wanted), array(one.version for one in wanted)
-    rows = await tx.all(SQL["items_to_index"], Item, ids=ids, versions=versions)
+    rows = await tx.all(SQL["items_to_index"], SourceItem, ids=ids, versions=versions)
     return {(row.id, row.version): row for row in rows}
 
 

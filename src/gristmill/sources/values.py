@@ -25,7 +25,7 @@ def read_name(value: Any, *keys: str) -> str:
 
 
 def dig(value: Any, *path: str) -> Any:
-    """What stands at a path of things within things; None where there is no such place."""
+    """The value at a path of keys within nested values; None if there is no such path."""
     for name in path:
         value = read_thing(value).get(name)
     return value

@@ -13,9 +13,9 @@ from gristmill.ids import ItemId, SourceId
 from gristmill.serving import (
     Caller,
     Cursor,
-    Entry,
     Listing,
     Manager,
+    MenuEntry,
     Problem,
     Viewer,
     WebPart,
@@ -30,7 +30,7 @@ from gristmill.sources.model import Source, State
 from gristmill.sources.poller import ask_for_poll
 from gristmill.sources.register import get_source, list_sources, pause_source
 from gristmill.sources.site import show_options
-from gristmill.sources.status import Standing, Status, count_items, load_standings
+from gristmill.sources.status import SourceStanding, Status, count_items, load_standings
 
 ROUTES = APIRouter(prefix="/sources", tags=["sources"])
 PAGES = APIRouter(prefix="/sources")
@@ -74,7 +74,7 @@ class ShownSource(BaseModel):
         return None if self.lag_seconds is None else timedelta(seconds=self.lag_seconds)
 
 
-class ShownItem(BaseModel):
+class ShownSourceItem(BaseModel):
     """An item of a source."""
 
     id: int
@@ -93,7 +93,7 @@ class ShownItem(BaseModel):
     removed: Mapping[str, Any] | None
 
 
-class Asked(BaseModel):
+class SyncStarted(BaseModel):
     """What was asked for."""
 
     task: int
@@ -107,7 +107,7 @@ class Sync(BaseModel):
     agreed: bool = Field(default=False, description="Also if most of it is gone.")
 
 
-def show_source(caller: Caller, source: Source, standing: Standing, items: Mapping[str, int]) -> ShownSource:
+def show_source(caller: Caller, source: Source, standing: SourceStanding, items: Mapping[str, int]) -> ShownSource:
     """The options of everybody's source name places of the machine: they are the operator's alone."""
     return ShownSource(
         id=source.id,
@@ -138,8 +138,8 @@ def show_source(caller: Caller, source: Source, standing: Standing, items: Mappi
     )
 
 
-def show_item(item: ItemRow) -> ShownItem:
-    return ShownItem.model_validate(vars(item))
+def show_item(item: ItemRow) -> ShownSourceItem:
+    return ShownSourceItem.model_validate(vars(item))
 
 
 async def _load_all(tx: Tx, caller: Caller, sources: Sequence[Source]) -> list[ShownSource]:
@@ -172,7 +172,7 @@ async def get_items(
     state: WantedState = None,
     cursor: Cursor = None,
     limit: Annotated[int, Query(ge=1, le=500)] = PORTION,
-) -> Listing[ShownItem]:
+) -> Listing[ShownSourceItem]:
     """The items of a source, the newest first."""
     found, more = await _load_items(request, caller, id, state, cursor, limit)
     return Listing(items=[show_item(one) for one in found], next=more)
@@ -189,7 +189,7 @@ async def get_bytes(request: Request, caller: Viewer, id: Number, item: Number) 
 
 
 @ROUTES.post("/{id}/sync")
-async def post_sync(request: Request, caller: Manager, id: Number, body: Sync) -> Asked:
+async def post_sync(request: Request, caller: Manager, id: Number, body: Sync) -> SyncStarted:
     """Poll a source now; pauses after failures begin anew."""
     return await _sync(request, caller, SourceId(id), full=body.full or body.agreed, agreed=body.agreed)
 
@@ -295,7 +295,7 @@ async def _find_own(tx: Tx, caller: Caller, id_: SourceId) -> Source:
     return source
 
 
-async def _sync(request: Request, caller: Caller, id_: SourceId, *, full: bool, agreed: bool) -> Asked:
+async def _sync(request: Request, caller: Caller, id_: SourceId, *, full: bool, agreed: bool) -> SyncStarted:
     services = services_of(request)
     async with caller.transaction(services.db) as tx:
         source = await _find_own(tx, caller, id_)
@@ -304,7 +304,7 @@ async def _sync(request: Request, caller: Caller, id_: SourceId, *, full: bool, 
         again = await retry_set_aside(tx, source)
         task = await ask_for_poll(tx, source, listing=full, agreed=agreed)
         await services.record(tx, caller, "sync", f"source {source.name}", full=full, agreed=agreed)
-    return Asked(task=task, tried_again=again)
+    return SyncStarted(task=task, tried_again=again)
 
 
 async def _pause(request: Request, caller: Caller, id_: SourceId, *, paused: bool) -> ShownSource:
@@ -316,4 +316,4 @@ async def _pause(request: Request, caller: Caller, id_: SourceId, *, paused: boo
         return (await _load_all(tx, caller, [await get_source(tx, id_)]))[0]
 
 
-WEB = WebPart(api=[ROUTES], console=[PAGES], menu=[Entry("/sources", "Sources", "sources", place=60)])
+WEB = WebPart(api=[ROUTES], console=[PAGES], menu=[MenuEntry("/sources", "Sources", "sources", place=60)])

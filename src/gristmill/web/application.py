@@ -19,7 +19,7 @@ from gristmill.documents import PageImages, ProgressWatcher
 from gristmill.errors import GristmillError
 from gristmill.knowledge import Finder
 from gristmill.rooms import Room
-from gristmill.serving import Entry, Problem, Services, WebPart
+from gristmill.serving import MenuEntry, Problem, Services, WebPart
 from gristmill.settings import Settings
 from gristmill.web import assets, health
 from gristmill.web.access.audit import change_in_parts, record
@@ -48,7 +48,7 @@ class Surface:
     """Everything that is served, whatever the database: the routes, the menu, the templates."""
 
     routes: Sequence[BaseRoute]
-    menu: Sequence[Entry]
+    menu: Sequence[MenuEntry]
     environment: Environment
 
     @cached_property

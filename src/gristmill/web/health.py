@@ -18,25 +18,25 @@ REMEMBERED = 30.0  # seconds for which tables that fit are not compared again
 AGAIN = {"Retry-After": "5"}
 
 
-class Health(BaseModel):
+class ServerHealth(BaseModel):
     """A server that answers."""
 
     status: Literal["ok"] = "ok"
 
 
 @ROUTES.get("/healthz", summary="Whether the server lives")
-async def tell_health() -> Health:
-    return Health()
+async def tell_health() -> ServerHealth:
+    return ServerHealth()
 
 
 @ROUTES.get("/readyz", summary="Whether the server can serve: its database answers and has the right tables")
-async def tell_readiness(request: Request) -> Health:
+async def tell_readiness(request: Request) -> ServerHealth:
     try:
         async with asyncio.timeout(PATIENCE):
             await _check_database(request.app, services_of(request).db)
     except (Transient, TimeoutError):
         raise Problem(503, "The database does not answer: run gristmill doctor.", headers=AGAIN) from None
-    return Health()
+    return ServerHealth()
 
 
 async def _check_database(app: FastAPI, db: Database) -> None:

@@ -13,7 +13,7 @@ from types import ModuleType
 
 from fastapi import APIRouter
 
-from gristmill.serving import Entry, WebPart
+from gristmill.serving import MenuEntry, WebPart
 
 HOUSE = Path(__file__).parents[1]
 
@@ -29,7 +29,7 @@ def find_own_parts() -> Iterator[WebPart]:
             yield WebPart(api=[check_router(routes, module)])
     for module in import_all("gristmill.web.console"):
         pages: APIRouter | None = getattr(module, "PAGES", None)
-        menu: Sequence[Entry] = getattr(module, "MENU", ())
+        menu: Sequence[MenuEntry] = getattr(module, "MENU", ())
         if pages or menu:
             yield WebPart(console=[check_router(pages, module)] if pages else (), menu=menu)
 

@@ -8,7 +8,7 @@ from fastapi import Request
 from fastapi.responses import HTMLResponse
 from jinja2 import ChoiceLoader, Environment, FileSystemLoader, PrefixLoader, StrictUndefined
 
-from gristmill.serving import Caller, Entry, Render
+from gristmill.serving import Caller, MenuEntry, Render
 from gristmill.web.console.answering import is_partial
 from gristmill.web.console.drawing import equip
 from gristmill.web.gate.callers import token_of
@@ -32,7 +32,7 @@ def make_environment(rooms: Iterable[str]) -> Environment:
     return environment
 
 
-def make_render(environment: Environment, menu: Sequence[Entry]) -> Render:
+def make_render(environment: Environment, menu: Sequence[MenuEntry]) -> Render:
     """Gives every template the caller, the menu that the caller may see, the token of its forms, and the path."""
     ordered = sorted(menu, key=lambda entry: (entry.place, entry.title))
 
@@ -51,5 +51,5 @@ def make_render(environment: Environment, menu: Sequence[Entry]) -> Render:
     return render
 
 
-def may_open(caller: Caller, entry: Entry) -> bool:
+def may_open(caller: Caller, entry: MenuEntry) -> bool:
     return caller.has_role(entry.role) and (caller.is_operator or not entry.operator)

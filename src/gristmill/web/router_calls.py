@@ -37,7 +37,7 @@ class BackendBreaker(BaseModel):
     failures: dict[str, int]
 
 
-class Reservation(BaseModel):
+class RouterReservation(BaseModel):
     """A session that holds a GPU; its name is a digest."""
 
     session: str
@@ -45,7 +45,7 @@ class Reservation(BaseModel):
     idle: float
 
 
-class Backend(BaseModel):
+class RouterBackend(BaseModel):
     """A server behind the router."""
 
     name: str
@@ -60,7 +60,7 @@ class Backend(BaseModel):
     loaded: list[LoadedModel]
     loading: str | None
     breaker: BackendBreaker
-    reservations: list[Reservation]
+    reservations: list[RouterReservation]
 
 
 class RunningRequest(BaseModel):
@@ -93,7 +93,7 @@ class RouterStatus(BaseModel):
     """How the router stands; `totals` counts since it was started."""
 
     draining: bool
-    backends: list[Backend]
+    backends: list[RouterBackend]
     running: list[RunningRequest]
     queues: dict[str, int]
     waiting: list[WaitingRequest]

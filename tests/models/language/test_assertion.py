@@ -2,13 +2,13 @@
 
 import pytest
 
-from gristmill.models import Passage
+from gristmill.models import TextPassage
 from gristmill.models.language.entities import Relation
 from gristmill.models.language.extraction import extract_passages
 
 
 def drawn(text: str) -> tuple[Relation, ...]:
-    return extract_passages([Passage(text, language="en")])[0].relations
+    return extract_passages([TextPassage(text, language="en")])[0].relations
 
 
 def facts_of(text: str) -> set[str]:

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from gristmill.models import Extraction, Passage, RuleExtractor, make_entity_key
+from gristmill.models import Extraction, RuleExtractor, TextPassage, make_entity_key
 from gristmill.models.language.extraction import extract_passages, strip_markup
 from gristmill.processes import ProcessPool
 
@@ -16,7 +16,7 @@ DULCE = CORPORA / "operation-dulce" / "operation_dulce.md"
 
 
 def draw(text: str, **more: Any) -> Extraction:
-    return extract_passages([Passage(text, **({"language": "en"} | more))])[0]
+    return extract_passages([TextPassage(text, **({"language": "en"} | more))])[0]
 
 
 def keys(drawn: Extraction) -> set[str]:
@@ -351,8 +351,8 @@ def test_markup_is_no_part_of_a_name() -> None:
 
 def test_a_passage_gives_the_same_whatever_stands_beside_it() -> None:
     passages = [
-        Passage("Jane Doe signed the contract with Acme Corp in Berlin.", language="en"),
-        Passage("Later Bob Miller visited the European Commission, and Microsoft acquired GitHub.", language="en"),
+        TextPassage("Jane Doe signed the contract with Acme Corp in Berlin.", language="en"),
+        TextPassage("Later Bob Miller visited the European Commission, and Microsoft acquired GitHub.", language="en"),
     ]
     assert extract_passages(passages) == [extract_passages([one])[0] for one in passages]
 
@@ -367,7 +367,7 @@ async def test_rules_run_in_a_child_process() -> None:
     try:
         answers = await asyncio.wait_for(
             RuleExtractor(pool).extract(
-                [Passage("Jane Doe met Bob Ray in Paris.", language="en"), Passage("", language="en")]
+                [TextPassage("Jane Doe met Bob Ray in Paris.", language="en"), TextPassage("", language="en")]
             ),
             120,
         )
@@ -380,7 +380,7 @@ async def test_rules_run_in_a_child_process() -> None:
 @pytest.mark.skipif(not DULCE.exists(), reason="the corpus is not on this machine")
 def test_the_people_of_a_novel_are_found() -> None:
     paragraphs = DULCE.read_text(encoding="utf-8").split("\n\n")
-    passages = [Passage("\n\n".join(paragraphs[at : at + 4]), language="en") for at in range(0, 80, 4)]
+    passages = [TextPassage("\n\n".join(paragraphs[at : at + 4]), language="en") for at in range(0, 80, 4)]
     found = set[str]().union(*(keys(one) for one in extract_passages(passages)))
     assert {"person::alex mercer", "person::taylor cruz", "person::jordan hayes", "person::sam rivera"} <= found
     assert not any("’s" in key or "'s" in key or "agent" in key for key in found)
@@ -396,5 +396,5 @@ def test_the_people_of_a_novel_are_found() -> None:
     ],
 )
 def test_short_sentences_are_english_by_their_words_and_companies_are_no_people(text: str, keys: set[str]) -> None:
-    (found,) = extract_passages([Passage(text)])
+    (found,) = extract_passages([TextPassage(text)])
     assert {one.key for one in found.entities} == keys

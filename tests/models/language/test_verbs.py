@@ -2,7 +2,7 @@
 
 import pytest
 
-from gristmill.models import Passage
+from gristmill.models import TextPassage
 from gristmill.models.language.extraction import extract_passages
 from gristmill.models.language.verbs import make_past_tense
 
@@ -65,5 +65,5 @@ def test_a_relation_has_the_past_tense_of_its_verb_as_its_name(base: str, name: 
 def test_all_forms_of_a_verb_give_one_relation(name: str, forms: str) -> None:
     finite, ongoing, done = forms.split()
     texts = [f"Acme Corp {verb} Globex Inc every year." for verb in (finite, f"is {ongoing}", f"has {done}")]
-    drawn = extract_passages([Passage(text, language="en") for text in texts])
+    drawn = extract_passages([TextPassage(text, language="en") for text in texts])
     assert [[one.type for one in each.relations] for each in drawn] == [[name]] * 3

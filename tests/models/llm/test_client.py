@@ -12,7 +12,7 @@ from aiohttp import web
 from pydantic import BaseModel, SecretStr
 
 from gristmill.errors import BadAnswer, GristmillError, Overloaded, Permanent, Transient
-from gristmill.models import FakeLlm, Llm, Message, Picture, RouterLlm, TokenCount
+from gristmill.models import FakeLlm, ImageBytes, Llm, Message, RouterLlm, TokenCount
 from gristmill.settings import LlmSettings
 
 
@@ -245,7 +245,9 @@ async def test_pictures_and_earlier_turns_are_sent_and_tokens_are_counted(router
     router[0].says("A scan.", prompt_eval_count=5, eval_count=3)
     counts: list[TokenCount] = []
     async with RouterLlm(LlmSettings(url=router[1], model="m"), count=counts.append) as llm:
-        await llm.ask_text([Message("system", "Be brief."), Message("user", "See?", (Picture(b"png"),))], priority="P2")
+        await llm.ask_text(
+            [Message("system", "Be brief."), Message("user", "See?", (ImageBytes(b"png"),))], priority="P2"
+        )
     assert router[0].asked[0]["messages"][1] == {"role": "user", "content": "See?", "images": ["cG5n"]}
     assert counts == [TokenCount(5, 3)]
 

@@ -7,7 +7,7 @@ import pytest
 from structlog.testing import capture_logs
 
 from gristmill.errors import Overloaded
-from gristmill.models import Extraction, FakeLlm, LlmExtractor, Passage
+from gristmill.models import Extraction, FakeLlm, LlmExtractor, TextPassage
 from gristmill.models.language.extraction import VERSION, extract_passages
 from gristmill.models.llm.fake import Reply
 
@@ -21,7 +21,7 @@ class Rules:
     batch = 1
     waits = timedelta(0)
 
-    async def extract(self, passages: Sequence[Passage]) -> list[Extraction]:
+    async def extract(self, passages: Sequence[TextPassage]) -> list[Extraction]:
         return extract_passages(passages)
 
 
@@ -35,7 +35,7 @@ def answer(*names: str, **quotes: str) -> Reply:
 
 async def enriched(*replies: Reply, text: str = TEXT) -> tuple[Extraction, FakeLlm]:
     llm = FakeLlm(replies)
-    (drawn,) = await LlmExtractor(llm, Rules(), model="m").extract([Passage(text, language="en")])
+    (drawn,) = await LlmExtractor(llm, Rules(), model="m").extract([TextPassage(text, language="en")])
     assert isinstance(drawn, Extraction)
     return drawn, llm
 
@@ -53,7 +53,7 @@ async def test_what_the_llm_adds_stands_beside_what_the_rules_found() -> None:
 async def test_what_does_not_stand_in_the_text_is_dropped_and_counted() -> None:
     told = answer("Jane Doe", "Bob", "Jan", "", "Acme Corp", sold="Jane Doe sold everything", bought="")
     drawn, _ = await enriched(told)
-    rules = extract_passages([Passage(TEXT, language="en")])[0]
+    rules = extract_passages([TextPassage(TEXT, language="en")])[0]
     assert (drawn.entities, drawn.relations) == (rules.entities, rules.relations)
     assert (drawn.silent, drawn.dropped) == (False, 5)
 
@@ -78,7 +78,7 @@ async def test_what_does_not_stand_in_the_text_is_dropped_and_counted() -> None:
 )
 async def test_a_relation_needs_a_quote_that_says_more_than_a_name_of_it(quote: str, kept: bool) -> None:
     llm = FakeLlm([answer("Jane Doe", "Acme Corp", murdered=quote)])
-    passage = Passage(TEXT, heading="Contracts of Jane Doe › Contracts", language="en")
+    passage = TextPassage(TEXT, heading="Contracts of Jane Doe › Contracts", language="en")
     (drawn,) = await LlmExtractor(llm, Rules()).extract([passage])
     assert isinstance(drawn, Extraction)
     assert ("MURDERED" in {one.type for one in drawn.relations}) is kept
@@ -109,7 +109,7 @@ async def test_a_busy_llm_is_no_silent_one_and_costs_nobody_else_the_answer() ->
         return Overloaded("busy", timedelta(seconds=1)) if "Berlin" in question else answer("Jane Doe")
 
     extractor = LlmExtractor(FakeLlm(reply), Rules(), model="m")
-    passages = [Passage(text, language="en") for text in (TEXT, "She lives in Berlin.", TEXT)]
+    passages = [TextPassage(text, language="en") for text in (TEXT, "She lives in Berlin.", TEXT)]
     first, second, third = await extractor.extract(passages)
     assert isinstance(second, Overloaded)
     assert first == third
@@ -135,7 +135,7 @@ async def test_the_passage_is_given_as_material() -> None:
 async def test_silence_that_becomes_common_raises_an_alarm_once() -> None:
     silent: Reply = {"entities": [], "relations": []}
     extractor = LlmExtractor(FakeLlm([answer("Jane Doe")] * 20 + [silent] * 20 + [answer("Jane Doe")] * 50), Rules())
-    passage = Passage(TEXT, language="en")
+    passage = TextPassage(TEXT, language="en")
     with capture_logs() as logs:
         await extractor.extract([passage] * 28)
         assert logs == []

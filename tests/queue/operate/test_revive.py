@@ -11,7 +11,7 @@ from gristmill.ids import TaskId
 from gristmill.queue.groups import open_group, seal
 from gristmill.queue.letters import Unique
 from gristmill.queue.operate.cancel import cancel
-from gristmill.queue.operate.revive import Refusal, Revived, retry
+from gristmill.queue.operate.revive import RetryRefusal, Revived, retry
 from gristmill.queue.outcome import Done
 from gristmill.queue.send import send
 
@@ -33,11 +33,11 @@ async def test_what_is_done_is_done_again_only_when_asked_for(db: Database) -> N
     async with db.transaction() as tx:
         done = await send(tx, Grind())
         await ground(tx, 1, Done(result={"flour": 1}))
-        assert (await retry(tx, [done])).refused == (Refusal(done, "it is completed, not failed"),)
+        assert (await retry(tx, [done])).refused == (RetryRefusal(done, "it is completed, not failed"),)
         assert (await retry(tx, [done], any_outcome=True)).tasks == (done,)
         assert (await task(tx, done)).result is None
         await audit(tx)
-        assert (await retry(tx, [done])).refused == (Refusal(done, "it has not ended yet"),)
+        assert (await retry(tx, [done])).refused == (RetryRefusal(done, "it has not ended yet"),)
         with pytest.raises(Refused, match="There is no task 99"):
             await retry(tx, [TaskId(99)])
 
@@ -57,7 +57,7 @@ async def test_a_unique_key_that_another_task_holds_now_is_respected(db: Databas
         await buried(tx)
         second = await send(tx, Grind(), unique=Unique("one"))
         assert (await retry(tx, [first])).refused == (
-            Refusal(first, f"its unique key “one” is held by task {second} now"),
+            RetryRefusal(first, f"its unique key “one” is held by task {second} now"),
         )
         await buried(tx)
         revived = await retry(tx, [first, second])
@@ -71,7 +71,7 @@ async def test_a_payload_that_was_cleared_cannot_be_tried_again(db: Database) ->
         await ground(tx)
         await tx.execute("UPDATE task SET payload = NULL")
         assert (await retry(tx, [done], any_outcome=True)).refused == (
-            Refusal(done, "its payload was cleared when it ended"),
+            RetryRefusal(done, "its payload was cleared when it ended"),
         )
 
 
@@ -135,7 +135,7 @@ async def test_a_group_is_retried_with_what_failed_in_it_at_any_depth(db: Databa
         await audit(tx)
         await ground(tx, 9, queues=["mill", "oven"])
         assert await status(tx, outer) == "completed"
-        assert (await retry(tx, [outer])).refused == (Refusal(outer, "nothing in it is to be retried"),)
+        assert (await retry(tx, [outer])).refused == (RetryRefusal(outer, "nothing in it is to be retried"),)
         assert set((await retry(tx, [outer], any_outcome=True)).tasks) == {done, deep, other}
         await audit(tx)
 

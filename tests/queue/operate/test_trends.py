@@ -9,7 +9,7 @@ from gristmill.db import Database, Tx
 from gristmill.errors import Refused
 from gristmill.queue.letters import Envelope
 from gristmill.queue.operate import dead
-from gristmill.queue.operate.trends import ORIGIN, Point, read_sparks, read_trend
+from gristmill.queue.operate.trends import ORIGIN, TrendPoint, read_sparks, read_trend
 from gristmill.queue.send import send_many
 from gristmill.queue.upkeep.sampler import BACK, sample
 from gristmill.scopes import Scope, scope_id
@@ -108,4 +108,4 @@ async def test_steps_that_no_chart_can_show_are_refused(
 
 
 def test_what_ended_is_the_sum_of_all_outcomes() -> None:
-    assert Point(datetime(2026, 1, 1, tzinfo=UTC), completed=1, failed=2, skipped=3, cancelled=4).ended == 10
+    assert TrendPoint(datetime(2026, 1, 1, tzinfo=UTC), completed=1, failed=2, skipped=3, cancelled=4).ended == 10

@@ -26,7 +26,7 @@ from gristmill.ids import TaskId, WorkerId
 from gristmill.queue.groups import open_group, seal
 from gristmill.queue.operate.cancel import cancel
 from gristmill.queue.operate.queues import pause, set_queue
-from gristmill.queue.operate.why import SQL, Facts, Why, explain, why
+from gristmill.queue.operate.why import SQL, TaskFacts, Why, explain, why
 from gristmill.queue.outcome import Done, Retry, Skip
 from gristmill.queue.send import send, send_many
 
@@ -258,7 +258,7 @@ START = "start one with gristmill worker --queues mill"
 )
 def test_the_explanation(facts: dict[str, Any], state: str, sentence: str) -> None:
     given = FACTS | facts
-    answer = explain(Facts(**given))
+    answer = explain(TaskFacts(**given))
     assert (answer.state, answer.sentence) == (state, sentence)
 
 

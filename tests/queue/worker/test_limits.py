@@ -17,7 +17,7 @@ from gristmill.queue.config import SQL as CONFIG
 from gristmill.queue.config import QueueConfig, QueueLimits, load_configs
 from gristmill.queue.operate.cancel import cancel
 from gristmill.queue.operate.queues import list_queues, pause, resume
-from gristmill.queue.upkeep.breaker import Health, half_open, judge
+from gristmill.queue.upkeep.breaker import HealthReporter, half_open, judge
 from gristmill.queue.worker import claimer
 from gristmill.queue.worker.claimer import CLAIM_SESSION, SQL, Claimer
 from gristmill.queue.worker.lane_marks import LaneMarks
@@ -167,7 +167,7 @@ async def test_an_unlimited_queue_never_touches_its_row(db: Database) -> None:
     ],
 )
 def test_only_what_is_limited_pays_for_limits(config: QueueConfig, limited: bool) -> None:
-    assert config.limited is limited
+    assert config.is_limited is limited
 
 
 async def test_a_limit_that_is_taken_away_is_gone_for_running_workers_at_once(db: Database) -> None:
@@ -282,7 +282,7 @@ async def breaker(db: Database) -> tuple[str, str | None]:
 
 
 async def reported(db: Database, *, ok: int = 0, failed: int = 0, timed_out: int = 0) -> None:
-    health = Health()
+    health = HealthReporter()
     for _ in range(ok):
         health.count("mill", ok=True)
     for _ in range(failed):
@@ -311,7 +311,7 @@ async def test_old_errors_are_forgotten(db: Database) -> None:
     await set_up(db, "mill", breaker="30%", breaker_minimum=10)
     await reported(db, failed=9)
     async with later(db, 2 * MINUTE) as tx:
-        health = Health()
+        health = HealthReporter()
         health.count("mill", ok=False)
         await health.report(tx)
     assert (await breaker(db))[0] == "closed"
@@ -330,7 +330,7 @@ async def test_a_stage_that_stands_still_opens_its_breaker_however_few_its_tasks
 ) -> None:
     await set_up(db, "mill", timeout="300s")
     async with later(db, -10 * MINUTE) as tx:  # one after the other, each as long as its time-out
-        health = Health()
+        health = HealthReporter()
         health.count("mill", ok=False)
         health.count_time_out("mill")
         if ok:

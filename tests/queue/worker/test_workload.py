@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from gristmill.ids import TaskId
 from gristmill.queue.claim import Claim
 from gristmill.queue.outcome import Done
-from gristmill.queue.worker.workload import Pace, Workload
+from gristmill.queue.worker.workload import SettlePace, Workload
 
 
 def claim(id_: int, lane: int = 5) -> Claim:
@@ -49,10 +49,10 @@ def test_answers_that_pile_up_are_settled_before_more_is_claimed() -> None:
 
 
 def test_the_pace_forgets_what_is_long_past() -> None:
-    pace = Pace()
+    pace = SettlePace()
     pace.note(100)
-    assert pace.per_second() == 100 / Pace.SPAN
-    pace._recent[0] = (pace._recent[0][0] - 2 * Pace.SPAN, 100)
+    assert pace.per_second() == 100 / SettlePace.SPAN
+    pace._recent[0] = (pace._recent[0][0] - 2 * SettlePace.SPAN, 100)
     assert pace.per_second() == 0
 
 

@@ -16,11 +16,11 @@ from gristmill.settings import Settings
 sys.path.insert(0, str(Path(__file__).parents[2] / "agents"))
 from run_scenes import go_on, play_delegating, play_long, play_waiting
 
-from gristmill.agents.runs import Asked, load_run
+from gristmill.agents.runs import QuestionToAsk, load_run
 
 pytestmark = needs_chromium
-WHICH = Asked("clarify:1", "clarify", "Which letters?")
-PUSH = Asked("push:1", "push", "Push it?", choices=("approve", "refuse"))
+WHICH = QuestionToAsk("clarify:1", "clarify", "Which letters?")
+PUSH = QuestionToAsk("push:1", "push", "Push it?", choices=("approve", "refuse"))
 
 
 async def go(page: Page, site: Site, path: str) -> None:

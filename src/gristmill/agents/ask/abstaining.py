@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from math import sqrt
 
 from gristmill.agents.ask.model import Passage
-from gristmill.agents.ask.question import Asked
+from gristmill.agents.ask.question import AskedQuestion
 from gristmill.agents.ask.values import find_values
 from gristmill.agents.ask.words import (
     ASKING,
@@ -74,7 +74,7 @@ class Grounds:
 
 
 def weigh_evidence(
-    asked: Asked, weights: Sequence[WordWeight], passages: Sequence[Passage], similarity: float
+    asked: AskedQuestion, weights: Sequence[WordWeight], passages: Sequence[Passage], similarity: float
 ) -> Grounds:
     """Compare a question with its best passages."""
     near = passages[:LOOKED_AT]
@@ -91,14 +91,14 @@ def weigh_evidence(
     )
 
 
-def find_strange_ids(asked: Asked, whole: str, plain: frozenset[str]) -> list[str]:
+def find_strange_ids(asked: AskedQuestion, whole: str, plain: frozenset[str]) -> list[str]:
     """Ids of the question that the passages do not have; the passages are read for values only if it has any."""
     ids = [one for one in find_values(asked.complete) if one.kind == "id" and fold(one.written) not in plain]
     there = {one.key for one in find_values(whole)} if ids else set[str]()
     return [one.written for one in ids if one.key not in there]
 
 
-def measure_coverage(asked: Asked, weights: Sequence[WordWeight], passages: Sequence[Passage]) -> float:
+def measure_coverage(asked: AskedQuestion, weights: Sequence[WordWeight], passages: Sequence[Passage]) -> float:
     """The share of what is asked that stands in the passages; names are not counted: search has found them."""
     stems = {one.term for passage in passages for one in read_terms(passage.text, passage.language)}
     stems |= {one.term for passage in passages for one in read_terms(passage.about, passage.language)}
@@ -113,7 +113,7 @@ def measure_coverage(asked: Asked, weights: Sequence[WordWeight], passages: Sequ
     return found / total if total else 1.0
 
 
-def tells(word: WordWeight, asked: Asked) -> bool:
+def tells(word: WordWeight, asked: AskedQuestion) -> bool:
     """Whether a word says what is asked about the things that the question names."""
     if is_plain(word.text, asked.language) or fold(word.text) in ASKING:
         return False
@@ -129,7 +129,7 @@ def is_vague(word: WordWeight, typed: set[str]) -> bool:
     return fold(word.text) in typed or fold(word.text) in KINDS
 
 
-def find_connected(asked: Asked, passages: Sequence[Passage]) -> list[Passage]:
+def find_connected(asked: AskedQuestion, passages: Sequence[Passage]) -> list[Passage]:
     """The passages that have a name of the question, and those about something that these name; all without a name."""
     if not asked.names:
         return list(passages)
@@ -154,7 +154,7 @@ def is_covered(word: WordWeight, stems: set[str], plain: frozenset[str]) -> bool
     return any(are_alike(term, other) for term in word.terms for other in stems)
 
 
-def find_missing_kind(asked: Asked, passages: Sequence[Passage]) -> str:
+def find_missing_kind(asked: AskedQuestion, passages: Sequence[Passage]) -> str:
     """The kind of thing that the question asks for, if no passage has any."""
     if any(kind.search(asked.text) for kind in (DATED, PRICED, CALLED, COUNTED)):
         return find_missing_value(asked, " \n ".join(one.text for one in passages))
@@ -164,7 +164,7 @@ def find_missing_kind(asked: Asked, passages: Sequence[Passage]) -> str:
     return ""
 
 
-def find_missing_value(asked: Asked, texts: str) -> str:
+def find_missing_value(asked: AskedQuestion, texts: str) -> str:
     values = find_values(texts)
     if DATED.search(asked.text):
         is_there = any(one.kind == "date" or is_year(one.key) for one in values)

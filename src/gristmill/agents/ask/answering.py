@@ -10,11 +10,22 @@ from typing import Literal
 from gristmill.agents.ask.abstaining import Grounds, may_answer, weigh_evidence
 from gristmill.agents.ask.checking import Judgement, check_sentence, make_sentence
 from gristmill.agents.ask.marks import read_marks
-from gristmill.agents.ask.model import Answer, Draft, Ended, Event, Found, Kind, Passage, Said, Sentence, Waits
+from gristmill.agents.ask.model import (
+    AnswerEnded,
+    CheckedAnswer,
+    CheckedSentence,
+    Draft,
+    Event,
+    Kind,
+    Passage,
+    PassagesFound,
+    SentenceSaid,
+    Waits,
+)
 from gristmill.agents.ask.pack import make_pack
 from gristmill.agents.ask.phrases import admits_ignorance, say_model_failed, say_no_model, say_unknown
 from gristmill.agents.ask.prompt import make_prompt
-from gristmill.agents.ask.question import Asked, read_question, recognise_language
+from gristmill.agents.ask.question import AskedQuestion, read_question, recognise_language
 from gristmill.agents.ask.retrieval import PassageFinder, retrieve
 from gristmill.agents.ask.sentences import SentenceStream
 from gristmill.agents.patience import Silence, describe_silence, notice_silence
@@ -47,18 +58,18 @@ class Past:
 
 
 @dataclass
-class Collected:
+class AnswerDraft:
     """What is known of an answer while it is made."""
 
-    asked: Asked
+    asked: AskedQuestion
     passages: tuple[Passage, ...] = ()
     note: str | None = None
     prepared_ms: float = 0.0
-    sentences: list[Sentence] = field(default_factory=list[Sentence])
+    sentences: list[CheckedSentence] = field(default_factory=list[CheckedSentence])
     shown: list[str] = field(default_factory=list[str])
 
-    def finish(self, kind: Kind, text: str, model: str = "") -> Answer:
-        return Answer(
+    def finish(self, kind: Kind, text: str, model: str = "") -> CheckedAnswer:
+        return CheckedAnswer(
             kind=kind,
             question=self.asked.text,
             asked=self.asked.complete,
@@ -113,28 +124,28 @@ class Answerer:
         began = time.perf_counter()
         past = past or Past()
         check_question(question)
-        known = Collected(read_question(question, past.questions, past.language))
+        known = AnswerDraft(read_question(question, past.questions, past.language))
         grounds = await self._prepare(known, scope)
         known.prepared_ms = round(1000 * (time.perf_counter() - began), 1)
-        yield Found(known.passages, known.asked.complete)
+        yield PassagesFound(known.passages, known.asked.complete)
         if not known.passages or not may_answer(grounds):
             known.note = " ".join(filter(None, (known.note, grounds.reason if known.passages else None)))
-            yield Ended(known.finish("unknown", say_unknown(known.asked.language)))
+            yield AnswerEnded(known.finish("unknown", say_unknown(known.asked.language)))
         elif self._llm is None:
-            yield Ended(known.finish("passages", say_no_model(known.asked.language)))
+            yield AnswerEnded(known.finish("passages", say_no_model(known.asked.language)))
         else:
             async with aclosing(self._ask_model(self._llm, known, past)) as events:
                 async for event in events:
                     yield event
 
-    async def find(self, question: str, scope: Scope | None, past: Past | None = None) -> tuple[Collected, Grounds]:
+    async def find(self, question: str, scope: Scope | None, past: Past | None = None) -> tuple[AnswerDraft, Grounds]:
         """The passages for a question, and what speaks for them; no model is asked."""
         check_question(question)
         past = past or Past()
-        known = Collected(read_question(question, past.questions, past.language))
+        known = AnswerDraft(read_question(question, past.questions, past.language))
         return known, await self._prepare(known, scope)
 
-    async def _prepare(self, known: Collected, scope: Scope | None) -> Grounds:
+    async def _prepare(self, known: AnswerDraft, scope: Scope | None) -> Grounds:
         asked = known.asked
         found, weights, _ = await asyncio.gather(
             retrieve(self._finder, scope, asked), weigh_words(self._db, scope, asked.complete), self._note_request()
@@ -149,7 +160,7 @@ class Answerer:
 
     # --- with a model
 
-    async def _ask_model(self, llm: StreamingLlm, known: Collected, past: Past) -> AsyncGenerator[Event]:
+    async def _ask_model(self, llm: StreamingLlm, known: AnswerDraft, past: Past) -> AsyncGenerator[Event]:
         prompt = make_prompt(known.asked, known.passages, past.turns, past.summary)
         stream = SentenceStream()
         pieces = llm.stream_text(prompt, model=self.model, priority="P0", max_tokens=self._settings.answer_tokens)
@@ -172,12 +183,12 @@ class Answerer:
                 raise
             known.note = " ".join(filter(None, (known.note, str(error))))
             if not known.shown:
-                yield Ended(known.finish("passages", say_model_failed(known.asked.language), self.model))
+                yield AnswerEnded(known.finish("passages", say_model_failed(known.asked.language), self.model))
                 return
             # sentences that were complete and checked stay: only the last one is missing
-        yield Ended(self._finish(known))
+        yield AnswerEnded(self._finish(known))
 
-    async def _check(self, known: Collected, text: str) -> Said:
+    async def _check(self, known: AnswerDraft, text: str) -> SentenceSaid:
         """Check one sentence, and decide whether it is shown."""
         marked = read_marks(text, len(known.passages))
         sentence = await self._judge(known, marked.text, marked.numbers)
@@ -186,9 +197,9 @@ class Answerer:
         shown = show_sentence(sentence, self._settings.unsupported) if is_answer else ""
         if shown:
             known.shown.append(shown)
-        return Said(sentence, shown)
+        return SentenceSaid(sentence, shown)
 
-    async def _judge(self, known: Collected, text: str, numbers: Sequence[int]) -> Sentence:
+    async def _judge(self, known: AnswerDraft, text: str, numbers: Sequence[int]) -> CheckedSentence:
         language = recognise_language(text) or known.asked.language
         checked, judged = check_sentence(
             text, numbers, known.passages, question=known.asked.complete, language=language
@@ -206,7 +217,7 @@ class Answerer:
             return False
         return multiply_vectors(one, other) >= CLOSE
 
-    def _finish(self, known: Collected) -> Answer:
+    def _finish(self, known: AnswerDraft) -> CheckedAnswer:
         if not known.shown:
             if any(not admits_ignorance(one.text, one.verdict) for one in known.sentences):
                 known.note = " ".join(filter(None, (known.note, NOTHING_HOLDS)))
@@ -228,7 +239,7 @@ def multiply_vectors(one: bytes, other: bytes) -> float:
     return float(np.dot(np.frombuffer(one, "<f4"), np.frombuffer(other, "<f4")))
 
 
-def show_sentence(sentence: Sentence, unsupported: Literal["drop", "flag"]) -> str:
+def show_sentence(sentence: CheckedSentence, unsupported: Literal["drop", "flag"]) -> str:
     """The sentence with the numbers of its evidence before its full stop; empty if it is left out."""
     if sentence.verdict == "supported":
         numbers = dict.fromkeys(f"[{cited.number}]" for cited in sentence.citations)

@@ -11,7 +11,7 @@ from pydantic import BaseModel, Field
 from gristmill.agents.ask import conversations as store
 from gristmill.agents.ask.answering import LONGEST_QUESTION, Answerer, Past
 from gristmill.agents.ask.conversations import ConversationId
-from gristmill.agents.ask.model import Answer, Ended
+from gristmill.agents.ask.model import AnswerEnded, CheckedAnswer
 from gristmill.agents.ask.service import AskService
 from gristmill.agents.ask.shapes import (
     AnswerShape,
@@ -70,7 +70,7 @@ class ConversationDetail(ConversationShape):
     messages: list[MessageShape]
 
 
-class Stopped(BaseModel):
+class StoppedAnswer(BaseModel):
     """Whether there was an answer to stop."""
 
     stopped: bool
@@ -111,10 +111,12 @@ async def write_events(pairs: AsyncGenerator[Pair]) -> AsyncGenerator[str]:
             yield write_event(*pair)
 
 
-async def answer_whole(answerer: Answerer, question: str, scope: Scope | None, past: Past | None = None) -> Answer:
+async def answer_whole(
+    answerer: Answerer, question: str, scope: Scope | None, past: Past | None = None
+) -> CheckedAnswer:
     async with aclosing(answerer.answer(question, scope, past)) as events:
         async for event in events:
-            if isinstance(event, Ended):
+            if isinstance(event, AnswerEnded):
                 return event.answer
     raise Problem(503, "The answer ended before it was complete: ask again.")
 
@@ -207,9 +209,9 @@ async def get_events(
 
 
 @ROUTES.post("/conversations/{id}/stop", summary="Stop the answer that is being written, down to the model")
-async def post_stop(request: Request, caller: Viewer, id: Id) -> Stopped:
+async def post_stop(request: Request, caller: Viewer, id: Id) -> StoppedAnswer:
     talker = asking_of(services_of(request)).talker
-    return Stopped(stopped=await talker.stop(speaker_of(caller), ConversationId(id)))
+    return StoppedAnswer(stopped=await talker.stop(speaker_of(caller), ConversationId(id)))
 
 
 @ROUTES.delete("/conversations/{id}", summary="Remove a conversation", status_code=204)

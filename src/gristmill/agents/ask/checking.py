@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from gristmill.agents.ask.model import Citation, Passage, Sentence, Verdict
+from gristmill.agents.ask.model import CheckedSentence, Citation, Passage, Verdict
 from gristmill.agents.ask.phrases import FILLER, NO, YES
 from gristmill.agents.ask.polarity import are_opposite, find_conditions, find_other_share, is_hedged, read_polarity
 from gristmill.agents.ask.sentences import find_spans
@@ -50,7 +50,7 @@ NOTHING_SAID = "It says nothing that can be checked."
 
 
 @dataclass(frozen=True)
-class Claim:
+class ComparedClaim:
     """A sentence of the model as it is compared."""
 
     text: str
@@ -94,7 +94,7 @@ class Claim:
 
 
 @dataclass(frozen=True)
-class Span:
+class SentenceSpan:
     """Some neighbouring sentences of a passage, and how much of a claim they cover."""
 
     passage: Passage
@@ -128,23 +128,23 @@ class Judgement:
     """What a claim is worth, by which spans, and why; `is_close` if only its words are too different."""
 
     verdict: Verdict
-    spans: tuple[Span, ...] = ()
+    spans: tuple[SentenceSpan, ...] = ()
     reason: str = ""
     is_close: bool = False
 
 
 def check_sentence(
     text: str, cited: Sequence[int], passages: Sequence[Passage], *, question: str = "", language: str | None = None
-) -> tuple[Sentence, Judgement]:
+) -> tuple[CheckedSentence, Judgement]:
     """The sentence with its verdict. The passages that it names are asked first, then all."""
     judged = _judge_plain_answer(text, cited, passages, question, language)
     if judged is None:
-        judged = judge(Claim(text, language, question), cited, passages)
+        judged = judge(ComparedClaim(text, language, question), cited, passages)
     return make_sentence(text, judged), judged
 
 
-def make_sentence(text: str, judged: Judgement) -> Sentence:
-    return Sentence(text, judged.verdict, tuple(span.cite() for span in judged.spans), judged.reason)
+def make_sentence(text: str, judged: Judgement) -> CheckedSentence:
+    return CheckedSentence(text, judged.verdict, tuple(span.cite() for span in judged.spans), judged.reason)
 
 
 def _judge_plain_answer(
@@ -154,14 +154,14 @@ def _judge_plain_answer(
     is_yes, is_no = YES.fullmatch(text) is not None, NO.fullmatch(text) is not None
     if not (is_yes or is_no) or not question:
         return None
-    judged = judge(Claim(question, language), cited, passages)
+    judged = judge(ComparedClaim(question, language), cited, passages)
     if is_yes or judged.verdict == "unsupported":
         return judged
     other: Verdict = "contradicted" if judged.verdict == "supported" else "supported"
     return Judgement(other, judged.spans, "The passage says yes." if other == "contradicted" else "")
 
 
-def judge(claim: Claim, cited: Sequence[int], passages: Sequence[Passage]) -> Judgement:
+def judge(claim: ComparedClaim, cited: Sequence[int], passages: Sequence[Passage]) -> Judgement:
     named = [one for one in passages if one.number in cited]
     if claim.is_empty or FILLER.fullmatch(claim.text):
         return Judgement("unsupported", reason=NOTHING_SAID)
@@ -175,7 +175,7 @@ def judge(claim: Claim, cited: Sequence[int], passages: Sequence[Passage]) -> Ju
     return best
 
 
-def _judge_by(claim: Claim, passages: Sequence[Passage], everything: Sequence[Passage]) -> Judgement:
+def _judge_by(claim: ComparedClaim, passages: Sequence[Passage], everything: Sequence[Passage]) -> Judgement:
     spans = choose_spans(claim, passages)
     if not spans:
         return Judgement("unsupported", reason="No passage speaks of it.")
@@ -193,14 +193,14 @@ def _judge_by(claim: Claim, passages: Sequence[Passage], everything: Sequence[Pa
     return Judgement("unsupported", reason=doubt) if doubt else Judgement("supported", spans)
 
 
-def _least_share(claim: Claim, spans: Sequence[Span]) -> float:
+def _least_share(claim: ComparedClaim, spans: Sequence[SentenceSpan]) -> float:
     """Where the passage is in another language, its names and values speak for it, if the claim has any."""
     other = [one for one in spans if one.passage.language and claim.language not in (None, one.passage.language)]
     has_anchor = any(span.values or _shares_name(claim, span) for span in other)
     return 0.0 if other and has_anchor else ENOUGH
 
 
-def _shares_name(claim: Claim, span: Span) -> bool:
+def _shares_name(claim: ComparedClaim, span: SentenceSpan) -> bool:
     there = fold_words(span.text)
     return any(holds_name(name.text, there) for name in claim.names)
 
@@ -208,9 +208,9 @@ def _shares_name(claim: Claim, span: Span) -> bool:
 # --- spans
 
 
-def choose_spans(claim: Claim, passages: Sequence[Passage]) -> tuple[Span, ...]:
+def choose_spans(claim: ComparedClaim, passages: Sequence[Passage]) -> tuple[SentenceSpan, ...]:
     """The best span, then spans of other passages that bring what is missing and speak of the same things."""
-    chosen: list[Span] = []
+    chosen: list[SentenceSpan] = []
     left, values = set(claim.terms), set(claim.values)
     for _ in range(MOST_SPANS):
         best = max(
@@ -230,14 +230,16 @@ def choose_spans(claim: Claim, passages: Sequence[Passage]) -> tuple[Span, ...]:
     return tuple(chosen)
 
 
-def _is_connected(span: Span, chosen: Iterable[Span]) -> bool:
+def _is_connected(span: SentenceSpan, chosen: Iterable[SentenceSpan]) -> bool:
     """Whether it speaks of something that the others speak of, or of another thing that the claim names."""
     return any(span.passage.document == one.passage.document or span.terms & one.terms for one in chosen) or any(
         term.text[:1].isupper() for term in span.terms
     )
 
 
-def find_span(claim: Claim, passage: Passage, terms: Iterable[Term], values: Iterable[Value]) -> Span | None:
+def find_span(
+    claim: ComparedClaim, passage: Passage, terms: Iterable[Term], values: Iterable[Value]
+) -> SentenceSpan | None:
     """The neighbouring sentences of a passage that cover most of what is asked for; the shortest of equals."""
     wanted, figures = set(terms), set(values)
     total = _measure(claim, wanted, figures)
@@ -245,7 +247,7 @@ def find_span(claim: Claim, passage: Passage, terms: Iterable[Term], values: Ite
         return None
     covered = [_cover(claim, passage, *place) for place in find_spans(passage.text)]
     places = find_spans(passage.text)
-    best: Span | None = None
+    best: SentenceSpan | None = None
     for first in range(len(places)):
         found_terms, found_values = set[Term](), set[Value]()
         for last in range(first, min(first + WIDEST, len(places))):
@@ -255,15 +257,15 @@ def find_span(claim: Claim, passage: Passage, terms: Iterable[Term], values: Ite
             score = share - BREVITY * (last - first)
             if share and (best is None or score > best.score):
                 there = frozenset(found_terms), frozenset(found_values)
-                best = Span(passage, places[first][0], places[last][1], score, *there)
+                best = SentenceSpan(passage, places[first][0], places[last][1], score, *there)
     return best
 
 
-def _measure(claim: Claim, terms: Iterable[Term], values: Iterable[Value]) -> float:
+def _measure(claim: ComparedClaim, terms: Iterable[Term], values: Iterable[Value]) -> float:
     return sum(map(claim.weigh, terms)) + VALUE * sum(1 for _ in values)
 
 
-def _cover(claim: Claim, passage: Passage, start: int, stop: int) -> tuple[set[Term], set[Value]]:
+def _cover(claim: ComparedClaim, passage: Passage, start: int, stop: int) -> tuple[set[Term], set[Value]]:
     """The words and values of a claim that this sentence of a passage has."""
     text = passage.text[start:stop]
     if ORDERS.search(text):
@@ -279,7 +281,7 @@ def _has_term(term: Term, stems: set[str], plain: frozenset[str]) -> bool:
     return term.term in stems or fold(term.text) in plain or any(are_alike(term.term, other) for other in stems)
 
 
-def measure_coverage(claim: Claim, spans: Sequence[Span]) -> float:
+def measure_coverage(claim: ComparedClaim, spans: Sequence[SentenceSpan]) -> float:
     """The share of a claim that its spans cover; titles and headings of their passages count as well."""
     about = " ".join(span.passage.about for span in spans)
     stems = {one.term for one in read_terms(about, claim.language)}
@@ -294,7 +296,7 @@ def measure_coverage(claim: Claim, spans: Sequence[Span]) -> float:
 # --- what is missing, and what is denied
 
 
-def find_lack(claim: Claim, spans: Sequence[Span], everything: Sequence[Passage]) -> str:
+def find_lack(claim: ComparedClaim, spans: Sequence[SentenceSpan], everything: Sequence[Passage]) -> str:
     """The value, name or quotation of a claim that its passages do not have; empty if none is missing."""
     texts = " \n ".join(f"{span.passage.text} \n {span.passage.about}" for span in spans)
     for value in claim.values:
@@ -317,13 +319,13 @@ def find_lack(claim: Claim, spans: Sequence[Span], everything: Sequence[Passage]
     return ""
 
 
-def _is_known_year(value: Value, claim: Claim, everything: Sequence[Passage]) -> bool:
+def _is_known_year(value: Value, claim: ComparedClaim, everything: Sequence[Passage]) -> bool:
     """A year that the question asks about and any passage has. Other values prove nothing: a question may lead."""
     is_year = YEAR.fullmatch(value.key) is not None
     return is_year and _is_in(value, claim.question) and any(_is_in(value, one.text) for one in everything)
 
 
-def find_doubt(claim: Claim, spans: Sequence[Span]) -> str:
+def find_doubt(claim: ComparedClaim, spans: Sequence[SentenceSpan]) -> str:
     """Why the passages do not say it, though they have its words: of less, of another, only perhaps, only if."""
     first = spans[0]
     if is_hedged(first.text) and not is_hedged(claim.text):
@@ -336,7 +338,7 @@ def find_doubt(claim: Claim, spans: Sequence[Span]) -> str:
     return next((reason for span in spans if (reason := _find_other_owner(claim, span))), "")
 
 
-def _is_supposed(claim: Claim, sentence: str) -> bool:
+def _is_supposed(claim: ComparedClaim, sentence: str) -> bool:
     """Whether what is claimed stands in a condition, and neither the claim nor the question names it as one."""
     if find_conditions(claim.text) or find_conditions(claim.question):
         return False
@@ -348,7 +350,7 @@ def _stems_of(text: str, language: str | None) -> set[str]:
     return {one.term for one in read_terms(text, language)}
 
 
-def _find_other_owner(claim: Claim, span: Span) -> str:
+def _find_other_owner(claim: ComparedClaim, span: SentenceSpan) -> str:
     """A value that the passage has, but in a sentence about something that the claim does not name."""
     names = _list_owners(claim, span.passage.text)
     if not names:
@@ -366,7 +368,7 @@ def _find_other_owner(claim: Claim, span: Span) -> str:
     return ""
 
 
-def _list_owners(claim: Claim, text: str) -> list[str]:
+def _list_owners(claim: ComparedClaim, text: str) -> list[str]:
     """The names of a claim, and its first word if the passage writes it as a name, too."""
     first = _first_word(claim.text)
     return [*(name.text for name in claim.names), *([first] if _is_written_as_name(first, text) else [])]
@@ -400,7 +402,7 @@ def _normalise(text: str) -> str:
     return " ".join(re.sub(r"[*_`“”„«»\"]", "", text).casefold().split())
 
 
-def find_contradiction(claim: Claim, span: Span) -> str:
+def find_contradiction(claim: ComparedClaim, span: SentenceSpan) -> str:
     """Why this span says the opposite; empty if it does not. It must speak of the same things."""
     sentence = _nearest_sentence(claim, span)
     terms, _ = _cover(claim, span.passage, *sentence)
@@ -417,14 +419,14 @@ def find_contradiction(claim: Claim, span: Span) -> str:
     )
 
 
-def _nearest_sentence(claim: Claim, span: Span) -> tuple[int, int]:
+def _nearest_sentence(claim: ComparedClaim, span: SentenceSpan) -> tuple[int, int]:
     inner = [one for one in find_spans(span.passage.text) if one[0] >= span.start and one[1] <= span.stop]
     return max(
         inner, key=lambda one: _measure(claim, *_cover(claim, span.passage, *one)), default=(span.start, span.stop)
     )
 
 
-def _find_rival(claim: Claim, span: Span, text: str) -> str:
+def _find_rival(claim: ComparedClaim, span: SentenceSpan, text: str) -> str:
     """A value of the claim that the passage has not, while the sentence has another one of the same kind there."""
     whole = f"{span.passage.text} \n {span.passage.about}"
     there = find_values(text)
@@ -447,7 +449,7 @@ def _measure_the_same(value: Value, other: Value) -> bool:
     return value.unit is not None and other.unit is not None and value.unit.dimension == other.unit.dimension
 
 
-def _count_the_same(claim: Claim, value: Value, text: str, other: Value, span: Span) -> bool:
+def _count_the_same(claim: ComparedClaim, value: Value, text: str, other: Value, span: SentenceSpan) -> bool:
     """Whether two numbers stand beside the same word: three bearings, two bearings."""
     language = span.passage.language or claim.language
     near = _words_near(claim.text, value, claim.language)
@@ -470,7 +472,7 @@ def _find_denial(claim: str, text: str, language: str | None, spoken: str | None
     return ""
 
 
-def _find_opposite(claim: Claim, text: str, language: str | None) -> str:
+def _find_opposite(claim: ComparedClaim, text: str, language: str | None) -> str:
     stems = {one.term: one.text for one in read_terms(text, language)}
     own = {one.term for one in claim.terms}
     for term in claim.terms:
@@ -491,7 +493,7 @@ class Deed:
     other: str
 
 
-def _find_turned_roles(claim: Claim, text: str, language: str | None) -> str:
+def _find_turned_roles(claim: ComparedClaim, text: str, language: str | None) -> str:
     """English says by its order who does it: Acme acquired Globex, Globex acquired Acme."""
     if claim.language != "en" or language != "en":
         return ""

@@ -9,7 +9,7 @@ from uuid import UUID
 
 import msgspec
 
-from gristmill.agents.ask.model import Answer, Citation, Passage, Sentence
+from gristmill.agents.ask.model import CheckedAnswer, CheckedSentence, Citation, Passage
 from gristmill.db import Column, Tx, queries
 from gristmill.documents import load_texts
 from gristmill.errors import Refused, Unknown
@@ -64,7 +64,7 @@ class StoredMessage:
         return (self.answer or {}).get("error")
 
 
-class Question(NamedTuple):
+class WaitingQuestion(NamedTuple):
     """A question that waits."""
 
     id: MessageId
@@ -156,8 +156,8 @@ async def claim(tx: Tx, conversation: ConversationId, writer: UUID) -> bool:
     return True
 
 
-async def list_waiting(tx: Tx, conversation: ConversationId) -> list[Question]:
-    return await tx.all(SQL["waiting_questions"], Question, conversation=conversation)
+async def list_waiting(tx: Tx, conversation: ConversationId) -> list[WaitingQuestion]:
+    return await tx.all(SQL["waiting_questions"], WaitingQuestion, conversation=conversation)
 
 
 async def begin_answer(tx: Tx, conversation: ConversationId, writer: UUID) -> MessageId | None:
@@ -218,7 +218,7 @@ async def keep_summary(tx: Tx, conversation: ConversationId, summary: str, last:
 # --- answers as rows
 
 
-def describe_answer(answer: Answer) -> dict[str, Any]:
+def describe_answer(answer: CheckedAnswer) -> dict[str, Any]:
     """An answer as it is stored: places instead of texts, so that what is removed is not kept here."""
     return {
         "kind": answer.kind,
@@ -231,7 +231,7 @@ def describe_answer(answer: Answer) -> dict[str, Any]:
     }
 
 
-def describe_sentences(sentences: Iterable[Sentence]) -> list[dict[str, Any]]:
+def describe_sentences(sentences: Iterable[CheckedSentence]) -> list[dict[str, Any]]:
     return [
         {
             "text": one.text,

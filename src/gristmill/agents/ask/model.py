@@ -52,7 +52,7 @@ class Citation:
 
 
 @dataclass(frozen=True, slots=True)
-class Sentence:
+class CheckedSentence:
     """A sentence of the model without its marks, and what became of it."""
 
     text: str
@@ -62,7 +62,7 @@ class Sentence:
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class CheckedAnswer:
     """The whole answer: `text` has the sentences that are shown, with the numbers of their citations."""
 
     kind: Kind
@@ -70,7 +70,7 @@ class Answer:
     asked: str  # the question as it was searched: a follow-up is completed from the conversation
     language: str
     text: str
-    sentences: tuple[Sentence, ...] = ()
+    sentences: tuple[CheckedSentence, ...] = ()
     passages: tuple[Passage, ...] = ()
     note: str | None = None
     model: str = ""
@@ -87,7 +87,7 @@ class Answer:
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class PassagesFound:
     """The passages are known; the model is asked next, or nobody is."""
 
     passages: Sequence[Passage] = field(default=())
@@ -109,18 +109,18 @@ class Draft:
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
+class SentenceSaid:
     """A sentence that was checked; `shown` is how it stands in the answer, empty if it is left out."""
 
-    sentence: Sentence
+    sentence: CheckedSentence
     shown: str
 
 
 @dataclass(frozen=True, slots=True)
-class Ended:
+class AnswerEnded:
     """The answer is complete."""
 
-    answer: Answer
+    answer: CheckedAnswer
 
 
-Event = Found | Waits | Draft | Said | Ended
+Event = PassagesFound | Waits | Draft | SentenceSaid | AnswerEnded

@@ -17,7 +17,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from gristmill.agents.ask.answering import LONGEST_QUESTION, Answerer, Past
 from gristmill.agents.ask.api import answer_whole, asking_of, wait_while_connected
-from gristmill.agents.ask.model import Answer, Citation, Ended, Passage, Said
+from gristmill.agents.ask.model import AnswerEnded, CheckedAnswer, Citation, Passage, SentenceSaid
 from gristmill.errors import GristmillError
 from gristmill.models import Message, tokens
 from gristmill.scopes import Scope
@@ -31,7 +31,7 @@ LONGEST_QUOTE = 200  # characters of a quotation in a footnote
 MOST_MESSAGES = 500
 
 
-class Part(BaseModel):
+class MessagePart(BaseModel):
     """A part of a message; texts are read, everything else is left out."""
 
     model_config = ConfigDict(extra="ignore")
@@ -39,10 +39,10 @@ class Part(BaseModel):
     text: str = ""
 
 
-class Turn(BaseModel):
+class ChatTurn(BaseModel):
     model_config = ConfigDict(extra="ignore")
     role: str
-    content: str | list[Part] | None = None
+    content: str | list[MessagePart] | None = None
 
     @property
     def text(self) -> str:
@@ -61,7 +61,7 @@ class ChatWish(BaseModel):
 
     model_config = ConfigDict(extra="ignore")
     model: Annotated[str, Field(max_length=200)] = MODEL
-    messages: Annotated[list[Turn], Field(min_length=1, max_length=MOST_MESSAGES)]
+    messages: Annotated[list[ChatTurn], Field(min_length=1, max_length=MOST_MESSAGES)]
     stream: bool = False
     stream_options: StreamOptions | None = None
     client: Annotated[str | None, Field(max_length=100)] = None
@@ -129,7 +129,7 @@ class Completion:
         self._id = f"chatcmpl-{token_hex(12)}"
         self._created = int(time.time())
 
-    def describe(self, answer: Answer) -> dict[str, Any]:
+    def describe(self, answer: CheckedAnswer) -> dict[str, Any]:
         body = write_body(answer)
         content = body + self.write_footnotes(answer)
         message = {
@@ -148,18 +148,18 @@ class Completion:
         try:
             async with aclosing(answerer.answer(question, scope, past)) as events:
                 async for event in events:
-                    if isinstance(event, Said) and event.shown:
+                    if isinstance(event, SentenceSaid) and event.shown:
                         piece = f"{' ' if said else ''}{event.shown}"
                         said += piece
                         yield self._chunk({"content": piece})
-                    elif isinstance(event, Ended):
+                    elif isinstance(event, AnswerEnded):
                         for chunk in self._end(event.answer, said):
                             yield chunk
         except GristmillError as error:
             yield write_data({"error": {"message": str(error), "type": "server_error"}})
         yield "data: [DONE]\n\n"
 
-    def _end(self, answer: Answer, said: str) -> list[str]:
+    def _end(self, answer: CheckedAnswer, said: str) -> list[str]:
         body = write_body(answer)
         rest = body.removeprefix(said) if said else body
         notes = self.write_footnotes(answer)
@@ -184,7 +184,7 @@ class Completion:
 
     # --- citations
 
-    def annotate(self, answer: Answer, body: str) -> list[dict[str, Any]]:
+    def annotate(self, answer: CheckedAnswer, body: str) -> list[dict[str, Any]]:
         """A citation for each mark in the text, at the place of the mark."""
         found: list[dict[str, Any]] = []
         at = 0
@@ -212,7 +212,7 @@ class Completion:
             )
         return found
 
-    def write_footnotes(self, answer: Answer) -> str:
+    def write_footnotes(self, answer: CheckedAnswer) -> str:
         lines: dict[int, str] = {}
         for place in list_places(answer):
             quote = " ".join((place.quote if isinstance(place, Citation) else place.text).split())
@@ -228,12 +228,12 @@ class Completion:
         return f"{self._address}/documents/{place.document}?{where}"
 
 
-def list_places(answer: Answer) -> Sequence[Citation | Passage]:
+def list_places(answer: CheckedAnswer) -> Sequence[Citation | Passage]:
     """What the text names: citations, or the first passages where no model is configured."""
     return answer.passages[:SHOWN] if answer.kind == "passages" else answer.citations
 
 
-def write_body(answer: Answer) -> str:
+def write_body(answer: CheckedAnswer) -> str:
     if answer.kind != "passages":
         return answer.text
     return "\n\n".join([answer.text, *(f"[{one.number}] {one.text}" for one in answer.passages[:SHOWN])])

@@ -6,7 +6,7 @@ from dataclasses import replace
 from gristmill.agents.ask.model import Passage
 from gristmill.agents.ask.retrieval import Ranked
 from gristmill.agents.ask.sentences import find_spans
-from gristmill.documents import Surroundings
+from gristmill.documents import ChunkSurroundings
 from gristmill.ids import ChunkId
 from gristmill.models import tokens
 
@@ -17,7 +17,7 @@ OVERHEAD = 25  # tokens of the line above a passage
 
 
 def make_pack(
-    ranked: Sequence[Ranked], around: dict[ChunkId, Surroundings], *, most: int, budget: int
+    ranked: Sequence[Ranked], around: dict[ChunkId, ChunkSurroundings], *, most: int, budget: int
 ) -> tuple[Passage, ...]:
     """At most `most` passages within `budget` tokens, best first, numbered from 1."""
     chosen: list[Passage] = []
@@ -39,7 +39,7 @@ def make_pack(
     return tuple(replace(one, number=number) for number, one in enumerate(chosen, 1))
 
 
-def cut_passage(one: Ranked, around: Surroundings) -> Passage:
+def cut_passage(one: Ranked, around: ChunkSurroundings) -> Passage:
     """The chunk as its page has it; a sentence that is cut at its beginning or its end is completed."""
     start, stop = complete(around)
     hit = one.hit
@@ -62,7 +62,7 @@ def cut_passage(one: Ranked, around: Surroundings) -> Passage:
     )
 
 
-def complete(around: Surroundings) -> tuple[int, int]:
+def complete(around: ChunkSurroundings) -> tuple[int, int]:
     """The places on the page at which the sentences of a chunk begin and end, within reach."""
     begin, end = around.start - around.first, around.stop - around.first
     for start, stop in find_spans(around.text):
@@ -80,7 +80,7 @@ def _is_beside(passage: Passage, other: Passage) -> bool:
     return passage.start <= other.stop + 2 and other.start <= passage.stop + 2
 
 
-def join_passages(one: Passage, other: Passage, around: dict[ChunkId, Surroundings]) -> Passage | None:
+def join_passages(one: Passage, other: Passage, around: dict[ChunkId, ChunkSurroundings]) -> Passage | None:
     """Both as one passage; None if it would be too long, or if what lies between them is not known."""
     start, stop = min(one.start, other.start), max(one.stop, other.stop)
     text = _read_between(start, stop, [around[chunk] for chunk in (*one.chunks, *other.chunks) if chunk in around])
@@ -89,7 +89,7 @@ def join_passages(one: Passage, other: Passage, around: dict[ChunkId, Surroundin
     return replace(one, start=start, stop=stop, text=text, chunks=(*one.chunks, *other.chunks))
 
 
-def _read_between(start: int, stop: int, around: Iterable[Surroundings]) -> str | None:
+def _read_between(start: int, stop: int, around: Iterable[ChunkSurroundings]) -> str | None:
     """The text of the page between two places, put together from what was read of it."""
     text = ""
     at = start

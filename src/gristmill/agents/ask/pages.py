@@ -27,7 +27,7 @@ SHOWN_PASSAGES = 5  # where no model is configured
 
 
 @dataclass(frozen=True)
-class ShownMessage:
+class ShownTurn:
     """A message as the page shows it."""
 
     message: StoredMessage
@@ -53,9 +53,9 @@ class ShownMessage:
         return self.answer.passages[:SHOWN_PASSAGES] if self.answer and self.answer.kind == "passages" else ()
 
 
-def show_message(message: StoredMessage, settings: AskSettings, draft: str = "") -> ShownMessage:
+def show_message(message: StoredMessage, settings: AskSettings, draft: str = "") -> ShownTurn:
     answer = shape_stored(message) if message.role == "assistant" else None
-    return ShownMessage(message, answer, draft, settings.unsupported)
+    return ShownTurn(message, answer, draft, settings.unsupported)
 
 
 def link_place(place: CitationShape | PassageShape) -> str:
@@ -88,7 +88,7 @@ async def show_conversation(request: Request, caller: Viewer, id: Id) -> Respons
 
 
 async def _render(
-    request: Request, caller: Viewer, conversation: Conversation | None, messages: Sequence[ShownMessage]
+    request: Request, caller: Viewer, conversation: Conversation | None, messages: Sequence[ShownTurn]
 ) -> Response:
     services = services_of(request)
     async with caller.reading(services.db) as tx:

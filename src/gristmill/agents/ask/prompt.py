@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from gristmill.agents.ask.model import Passage
 from gristmill.agents.ask.phrases import name_language
-from gristmill.agents.ask.question import Asked
+from gristmill.agents.ask.question import AskedQuestion
 from gristmill.models import Message
 
 LONGEST_TURN = 2_000  # characters of a message of the conversation
@@ -23,7 +23,7 @@ SUMMARY = """What was said before in this conversation, in short. It is material
 
 
 def make_prompt(
-    asked: Asked, passages: Sequence[Passage], turns: Sequence[Message] = (), summary: str = ""
+    asked: AskedQuestion, passages: Sequence[Passage], turns: Sequence[Message] = (), summary: str = ""
 ) -> list[Message]:
     """The messages for the model; `turns` are the last ones of the conversation, `summary` all before them."""
     fence = f"=== evidence {secrets.token_hex(8)} ==="

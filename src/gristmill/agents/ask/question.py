@@ -52,7 +52,7 @@ CLOSE = {"sr": "hr", "bs": "hr", "nb": "no", "nn": "no"}  # one is taken for the
 
 
 @dataclass(frozen=True)
-class Asked:
+class AskedQuestion:
     """A question as it is searched and answered."""
 
     text: str  # as it was written
@@ -67,14 +67,14 @@ class Asked:
         return self.complete != self.text
 
 
-def read_question(text: str, before: Sequence[str] = (), language: str | None = None) -> Asked:
+def read_question(text: str, before: Sequence[str] = (), language: str | None = None) -> AskedQuestion:
     """The question; `before` are the questions before it, the last one last, `language` that of the conversation."""
     plain = " ".join(text.split())[:LONGEST]
     known = recognise_language(plain) or language
     spoken = known or "en"
     complete = complete_question(plain, before, spoken)
     names, terms = find_names(complete, spoken), find_telling(complete, spoken)
-    return Asked(plain, complete, spoken, known is not None, names, terms)
+    return AskedQuestion(plain, complete, spoken, known is not None, names, terms)
 
 
 def find_telling(text: str, language: str | None) -> tuple[Term, ...]:

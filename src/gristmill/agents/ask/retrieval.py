@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from gristmill.agents.ask.question import Asked
+from gristmill.agents.ask.question import AskedQuestion
 from gristmill.agents.ask.sentences import find_spans
 from gristmill.agents.ask.words import ASKING, Name, find_names, fold_words, holds_name, read_terms
 from gristmill.agents.memory import WRITTEN_BY_AGENTS
@@ -70,7 +70,7 @@ class Retrieved:
     note: str | None = None
 
 
-async def retrieve(finder: PassageFinder, scope: Scope | None, asked: Asked, *, limit: int = 24) -> Retrieved:
+async def retrieve(finder: PassageFinder, scope: Scope | None, asked: AskedQuestion, *, limit: int = 24) -> Retrieved:
     """The hits of both rounds."""
     queries = list(dict.fromkeys([*ask_parts(asked), *ask_sides(asked)]))[:SIDES]
     first, *sides = await asyncio.gather(
@@ -106,14 +106,14 @@ def is_written_by_agent(hit: Hit) -> bool:
 # --- queries
 
 
-def ask_parts(asked: Asked) -> list[str]:
+def ask_parts(asked: AskedQuestion) -> list[str]:
     """The questions that one question is made of: who did this, and what did that mean?"""
     parts = [part.strip(" ,;?") for part in PARTS.split(asked.complete)]
     whole = [part for part in parts if len(part.split()) >= FEWEST]
     return whole[:SIDES] if len(whole) > 1 else []
 
 
-def ask_sides(asked: Asked) -> list[str]:
+def ask_sides(asked: AskedQuestion) -> list[str]:
     """A query for each thing that the question names, if it names several: each may have a document of its own."""
     names = list({name.key: name for name in asked.names}.values())
     if len(names) < 2:
@@ -123,7 +123,7 @@ def ask_sides(asked: Asked) -> list[str]:
     return [" ".join([name.text, *rest]) for name in names[:SIDES]]
 
 
-def find_bridges(asked: Asked, hits: Sequence[Hit]) -> list[Bridge]:
+def find_bridges(asked: AskedQuestion, hits: Sequence[Hit]) -> list[Bridge]:
     """The names that promise most: those in the sentences that have most of the question's words."""
     known = fold_words(asked.complete)
     best: dict[str, Bridge] = {}
@@ -137,7 +137,7 @@ def find_bridges(asked: Asked, hits: Sequence[Hit]) -> list[Bridge]:
     return sorted(best.values(), key=lambda one: -one.promise)[:BRIDGES]
 
 
-def _find_missing(asked: Asked, hit: Hit) -> list[str]:
+def _find_missing(asked: AskedQuestion, hit: Hit) -> list[str]:
     """The words of the question that this hit does not have: another one must."""
     stems = {one.term for one in read_terms(f"{hit.heading} {hit.text}", hit.language)}
     plain = fold_words(f"{hit.heading} {hit.text}")
@@ -145,7 +145,7 @@ def _find_missing(asked: Asked, hit: Hit) -> list[str]:
     return missing or [one.text for one in asked.terms if not one.text[:1].isupper()]
 
 
-def _rate_names(asked: Asked, hit: Hit, known: frozenset[str]) -> Iterable[tuple[Name, float]]:
+def _rate_names(asked: AskedQuestion, hit: Hit, known: frozenset[str]) -> Iterable[tuple[Name, float]]:
     wanted = {one.term for one in asked.terms}
     for start, stop in find_spans(hit.text):
         sentence = hit.text[start:stop]

@@ -7,7 +7,17 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from gristmill.agents.ask.conversations import Conversation, StoredMessage
-from gristmill.agents.ask.model import Answer, Draft, Ended, Event, Found, Kind, Said, Verdict, Waits
+from gristmill.agents.ask.model import (
+    AnswerEnded,
+    CheckedAnswer,
+    Draft,
+    Event,
+    Kind,
+    PassagesFound,
+    SentenceSaid,
+    Verdict,
+    Waits,
+)
 
 
 class Shape(BaseModel):
@@ -95,7 +105,7 @@ class MessageShape(Shape):
     answer: AnswerShape | None = None
 
 
-def shape_answer(answer: Answer) -> AnswerShape:
+def shape_answer(answer: CheckedAnswer) -> AnswerShape:
     return AnswerShape.model_validate(answer)
 
 
@@ -133,15 +143,15 @@ def shape_stored(one: StoredMessage, conversation: int | None = None) -> AnswerS
 def describe_event(event: Event) -> tuple[str, dict[str, Any]]:
     """The name of an event and its fields: `found`, `waits`, `draft`, `sentence`, then `answer`."""
     match event:
-        case Found(passages, asked):
+        case PassagesFound(passages, asked):
             return "found", {"asked": asked, "passages": describe_passages(passages)}
         case Waits(text):
             return "waits", {"text": text}
         case Draft(text):
             return "draft", {"text": text}
-        case Said(sentence, shown):
+        case SentenceSaid(sentence, shown):
             return "sentence", {**SentenceShape.model_validate(sentence).model_dump(mode="json"), "shown": shown}
-        case Ended(answer):
+        case AnswerEnded(answer):
             return "answer", shape_answer(answer).model_dump(mode="json")
 
 

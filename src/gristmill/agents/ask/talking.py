@@ -18,13 +18,21 @@ from gristmill.agents.ask.conversations import (
     ConversationId,
     Ending,
     MessageId,
-    Question,
     StoredMessage,
+    WaitingQuestion,
     describe_answer,
     describe_sentences,
 )
 from gristmill.agents.ask.memory import recall, select_forgotten, sum_up
-from gristmill.agents.ask.model import Answer, Draft, Ended, Found, Said, Sentence, Waits
+from gristmill.agents.ask.model import (
+    AnswerEnded,
+    CheckedAnswer,
+    CheckedSentence,
+    Draft,
+    PassagesFound,
+    SentenceSaid,
+    Waits,
+)
 from gristmill.agents.memory import remember_in
 from gristmill.db import Database
 from gristmill.errors import GristmillError
@@ -73,14 +81,14 @@ class Writing:
 
     conversation: Conversation
     message: MessageId
-    questions: Sequence[Question]
-    sentences: list[Sentence] = field(default_factory=list[Sentence])
+    questions: Sequence[WaitingQuestion]
+    sentences: list[CheckedSentence] = field(default_factory=list[CheckedSentence])
     shown: list[str] = field(default_factory=list[str])
-    found: Found = field(default_factory=Found)
-    answer: Answer | None = None
+    found: PassagesFound = field(default_factory=PassagesFound)
+    answer: CheckedAnswer | None = None
 
     @property
-    def taken(self) -> list[MessageId]:
+    def question_ids(self) -> list[MessageId]:
         return [one.id for one in self.questions]
 
     @property
@@ -100,7 +108,7 @@ class Superseded(Exception):
     """A question came before anything was said: it is answered together with the one before."""
 
 
-class Stopped(Exception):
+class AnswerStopped(Exception):
     """Somebody wants the answer to end."""
 
 
@@ -250,15 +258,15 @@ class Talker:
         async with aclosing(self._answerer.answer(question, self._choose_view(speaker, writing), past)) as events:
             async for event in events:
                 match event:
-                    case Found():
+                    case PassagesFound():
                         writing.found = event
                     case Draft(text) | Waits(text):
                         telling.tell_draft(text, waits=isinstance(event, Waits))
                         continue
-                    case Said(sentence, shown):
+                    case SentenceSaid(sentence, shown):
                         writing.sentences.append(sentence)
                         writing.shown += [shown] if shown else []
-                    case Ended(answer):
+                    case AnswerEnded(answer):
                         writing.answer = answer
                         return "done"
                 await self._save(speaker, writing)
@@ -280,9 +288,9 @@ class Talker:
         while True:
             telling.asked.clear()
             async with self._db.transaction(seen_from=speaker.bound_to) as tx:
-                life = await store.note_life(tx, writing.conversation.id, writer, writing.taken)
+                life = await store.note_life(tx, writing.conversation.id, writer, writing.question_ids)
             if life is None or life.stop_asked:
-                raise Stopped
+                raise AnswerStopped
             if life.has_news and not writing.sentences:
                 raise Superseded
             with suppress(TimeoutError):
@@ -303,7 +311,7 @@ class Talker:
                 await store.drop_answer(tx, writing.message)
                 return
             state, more = _judge_end(answer, is_closing=self._is_closing)
-            taken = writing.taken if state is not None else []
+            taken = writing.question_ids if state is not None else []
             described = writing.describe(**more)
             await store.end_answer(
                 tx, writing.conversation.id, writing.message, taken, state or "stopped", writing.text, described
@@ -313,7 +321,7 @@ class Talker:
         if state == "done" and writing.answer is not None and writing.answer.kind == "answer":
             await self._note_in_session(speaker, writing, writing.answer)
 
-    async def _note_in_session(self, speaker: Speaker, writing: Writing, answer: Answer) -> None:
+    async def _note_in_session(self, speaker: Speaker, writing: Writing, answer: CheckedAnswer) -> None:
         """Agents that work for the same person later know what was asked; only the program may write there."""
         said = f"{writing.questions[-1].text} – {answer.text}"
         try:

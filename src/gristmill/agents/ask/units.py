@@ -45,7 +45,7 @@ SHORT = 3  # letters of a symbol
 
 
 @dataclass(frozen=True, slots=True)
-class Unit:
+class MeasureUnit:
     """What is measured, and how many of its first unit this one is."""
 
     dimension: str
@@ -58,7 +58,7 @@ class Spelling:
 
     text: str
     has_endings: bool
-    unit: Unit
+    unit: MeasureUnit
 
     @property
     def pattern(self) -> str:
@@ -76,7 +76,7 @@ def _read_spellings() -> Iterator[Spelling]:
     for dimension, units in DIMENSIONS.items():
         for one in units.split("|"):
             factor, *spellings = one.split()
-            unit = Unit(dimension, Decimal(factor))
+            unit = MeasureUnit(dimension, Decimal(factor))
             yield from (Spelling(word.rstrip("*"), word.endswith("*"), unit) for word in spellings)
 
 
@@ -91,7 +91,7 @@ MULTIPLIERS = {
 MULTIPLE = re.compile(rf"\s(?P<word>(?:{'|'.join(MULTIPLIERS)})\w*)\.?", re.IGNORECASE)
 
 
-def read_unit(text: str, at: int) -> tuple[Unit, int] | None:
+def read_unit(text: str, at: int) -> tuple[MeasureUnit, int] | None:
     """The unit that stands here, and where it ends."""
     match = UNIT.match(text, at)
     unit = _find_unit(match["unit"]) if match else None
@@ -99,11 +99,13 @@ def read_unit(text: str, at: int) -> tuple[Unit, int] | None:
         return None
     if other := match["by"] or match["each"]:
         per = _find_unit(other)
-        unit = Unit(f"{unit.dimension} per {f'{per.factor} {per.dimension}' if per else other.casefold()}", unit.factor)
+        unit = MeasureUnit(
+            f"{unit.dimension} per {f'{per.factor} {per.dimension}' if per else other.casefold()}", unit.factor
+        )
     return unit, match.end()
 
 
-def _find_unit(written: str) -> Unit | None:
+def _find_unit(written: str) -> MeasureUnit | None:
     return next((one.unit for one in SPELLINGS if one.fits(written)), None)
 
 

@@ -7,7 +7,7 @@ from decimal import Decimal, InvalidOperation
 from functools import lru_cache
 from typing import Literal
 
-from gristmill.agents.ask.units import Unit, read_multiple, read_unit
+from gristmill.agents.ask.units import MeasureUnit, read_multiple, read_unit
 from gristmill.models import MONTHS, find_shapes
 
 ValueKind = Literal["amount", "date", "percent", "number", "id"]
@@ -43,7 +43,7 @@ class Value:
     start: int
     stop: int
     written: str
-    unit: Unit | None = None
+    unit: MeasureUnit | None = None
 
 
 @lru_cache(maxsize=4_096)

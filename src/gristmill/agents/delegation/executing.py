@@ -16,10 +16,10 @@ from gristmill.agents.delegation.judging import (
     Accept,
     AskPerson,
     GiveUp,
+    ObservedWork,
     OtherAgent,
-    Retry,
+    RetryAgent,
     Verdict,
-    Work,
     judge_output,
 )
 from gristmill.agents.delegation.model import (
@@ -40,14 +40,14 @@ from gristmill.agents.delegation.store import (
     note_attempt,
     settle_delegation,
 )
-from gristmill.agents.desk import Desk
 from gristmill.agents.effects import EffectRow, list_effects
 from gristmill.agents.orchestrator.execute_step import TOOLS_OF
 from gristmill.agents.orchestrator.goals import guess_kind
 from gristmill.agents.orchestrator.intake import is_order
-from gristmill.agents.runs import Asked, Cost, Stepping, Waiting
+from gristmill.agents.run_handle import RunHandle
+from gristmill.agents.runs import Cost, QuestionToAsk, Stepping, WaitingForUser
 from gristmill.agents.specialists import GENERAL
-from gristmill.agents.tools import Arguments, Bench, PastCall, Tool, ToolResult
+from gristmill.agents.tools import Arguments, PastCall, Tool, ToolContext, ToolResult
 from gristmill.ids import StepId
 from gristmill.models import fence_text, tokens
 
@@ -81,19 +81,19 @@ class Agent(Protocol):
 
 
 @dataclass(frozen=True)
-class Attempt:
+class AgentAttempt:
     """What came of one attempt of an agent."""
 
     output: AgentOutput
-    work: Work
+    work: ObservedWork
     cost: Cost
 
 
 class Delegator:
     """Carries out the delegations of one run; `known` is what all of them may read: passages, memory, results."""
 
-    def __init__(self, desk: Desk, agents: Mapping[str, Agent], known: str = "") -> None:
-        self._desk = desk
+    def __init__(self, handle: RunHandle, agents: Mapping[str, Agent], known: str = "") -> None:
+        self._desk = handle
         self._agents = agents
         self._known = known
         self._capabilities: Mapping[str, AgentCapability] = {name: one.capability for name, one in agents.items()}
@@ -108,7 +108,7 @@ class Delegator:
         else:  # each is begun when the one before has ended: what ends the run leaves none behind
             found = [await _catch_waiting(one) for one in work]
         errors = [one for one in found if isinstance(one, BaseException)]
-        for error in sorted(errors, key=lambda one: isinstance(one, Waiting)):
+        for error in sorted(errors, key=lambda one: isinstance(one, WaitingForUser)):
             raise error
         return [one for one in found if isinstance(one, Delegation)]
 
@@ -116,15 +116,15 @@ class Delegator:
         self, message: DelegationMessage, stack: Sequence[str] = (), parent: StepId | None = None
     ) -> Delegation:
         """One delegation until it is over. What was over before is not done again."""
-        desk = self._desk
-        async with desk.db.transaction() as tx:
-            row = await begin_delegation(tx, desk.run.id, desk.fence, message)
+        handle = self._desk
+        async with handle.db.transaction() as tx:
+            row = await begin_delegation(tx, handle.run.id, handle.fence, message)
         try:
             while not row.is_over:
                 row = await self._go_on(message, row, stack, parent)
-        except Waiting:
-            async with desk.db.transaction() as tx:
-                await interrupt_delegation(tx, desk.run.id, desk.fence, row.delegation)
+        except WaitingForUser:
+            async with handle.db.transaction() as tx:
+                await interrupt_delegation(tx, handle.run.id, handle.fence, row.delegation)
             raise
         return row
 
@@ -140,13 +140,13 @@ class Delegator:
         verdict = judge_output(tried.output, tried.work, attempts=row.attempts, others=others, asked=row.asked)
         return await self._follow(verdict, row, tried)
 
-    async def _follow(self, verdict: Verdict, row: Delegation, tried: Attempt) -> Delegation:
+    async def _follow(self, verdict: Verdict, row: Delegation, tried: AgentAttempt) -> Delegation:
         match verdict:
             case Accept(notes=notes):
                 return await self._settle(row, tried.output, DelegationStatus.COMPLETED, notes, tried.cost)
             case GiveUp(complaints=complaints):
                 return await self._settle(row, tried.output, DelegationStatus.FAILED, complaints, tried.cost)
-            case Retry(complaints=complaints):
+            case RetryAgent(complaints=complaints):
                 return await self._note(replace(row, complaints=complaints), tried.cost)
             case OtherAgent(agent=agent, complaints=complaints):
                 given_up = [*row.tried, row.agent]
@@ -173,9 +173,9 @@ class Delegator:
     # --- what is written down
 
     async def _note(self, row: Delegation, cost: Cost | None = None) -> Delegation:
-        desk = self._desk
-        async with desk.db.transaction() as tx:
-            await note_attempt(tx, desk.run.id, desk.fence, row, cost or Cost())
+        handle = self._desk
+        async with handle.db.transaction() as tx:
+            await note_attempt(tx, handle.run.id, handle.fence, row, cost or Cost())
         return row
 
     async def _settle(
@@ -186,21 +186,21 @@ class Delegator:
         notes: Sequence[str],
         cost: Cost | None = None,
     ) -> Delegation:
-        desk = self._desk
+        handle = self._desk
         is_success = state == DelegationStatus.COMPLETED and output.success
         summary = summarise(output, state, notes)
         over = replace(row, state=state, success=is_success, summary=summary, complaints=list(notes), question=None)
-        async with desk.db.transaction() as tx:
-            await settle_delegation(tx, desk.run.id, desk.fence, over, cost or Cost())
-            (settled,) = [one for one in await list_delegations(tx, desk.run.id) if one.delegation == row.delegation]
+        async with handle.db.transaction() as tx:
+            await settle_delegation(tx, handle.run.id, handle.fence, over, cost or Cost())
+            (settled,) = [one for one in await list_delegations(tx, handle.run.id) if one.delegation == row.delegation]
         return settled
 
     async def _hear(self, row: Delegation, sentence: str) -> Delegation:
-        """What a person says about a delegation; Waiting until somebody says it."""
+        """What a person says about a delegation; WaitingForUser until somebody says it."""
         output = row.read_output()
         assert output is not None, "a question is asked about an output"
         is_done = output.success
-        asked = Asked(
+        asked = QuestionToAsk(
             f"delegation {row.delegation}/{row.asked + 1}",
             "clarify",
             sentence,
@@ -219,7 +219,7 @@ class Delegator:
 
     async def _try(
         self, message: DelegationMessage, row: Delegation, stack: Sequence[str], parent: StepId | None
-    ) -> Attempt:
+    ) -> AgentAttempt:
         # the settings may not know the agent any more that a plan was made for
         agent = self._agents.get(row.agent, GENERAL)
         context = self._cut_context(message)
@@ -229,11 +229,11 @@ class Delegator:
         async with self._desk.step("delegation", title=title, input=given, parent=parent) as step:
             helpers = list_helpers(message, stack, self._capabilities)
             parts = await self._finish_parts(message, stack, step)
-            desk = self._equip(message, stack, helpers, step, parts)
-            brief = make_brief(message, row, agent, desk, helpers)
-            acted = await act(desk, replace(brief, past=[replay_part(one) for one in parts]), step)
+            handle = self._equip(message, stack, helpers, step, parts)
+            brief = make_brief(message, row, agent, handle, helpers)
+            acted = await act(handle, replace(brief, past=[replay_part(one) for one in parts]), step)
             output = await self._read(row, acted)
-            changing = {name for name, tool in desk.toolbox.tools.items() if tool.changes != "nothing"}
+            changing = {name for name, tool in handle.toolbox.tools.items() if tool.changes != "nothing"}
             complaints = list(agent.check(add_task(output, message), acted))
             step.output = {
                 "output": output.model_dump(mode="json"),
@@ -241,8 +241,8 @@ class Delegator:
                 "complaints": complaints,
             }
             cost = step.cost
-        work = Work(acted.calls, acted.changed_files, acted.artifacts, acted.is_complete, complaints, changing)
-        return Attempt(output, work, cost)
+        work = ObservedWork(acted.calls, acted.changed_files, acted.artifacts, acted.is_complete, complaints, changing)
+        return AgentAttempt(output, work, cost)
 
     async def _read(self, row: Delegation, acted: Acted) -> AgentOutput:
         """The output that an agent gave, and what our own code knows of it beside."""
@@ -293,7 +293,7 @@ class Delegator:
             f"“{part.task_summary}”. Is it something else, and shall it be done, too?"
         )
         details = {"delegation": part.delegation_id, "agent": part.agent_name, "done": done[-1].summary}
-        asked = Asked(f"part {part.delegation_id} {words}", "clarify", sentence, (APPROVE, REFUSE), details)
+        asked = QuestionToAsk(f"part {part.delegation_id} {words}", "clarify", sentence, (APPROVE, REFUSE), details)
         (answer,) = await self._desk.ask(asked)
         if answer.choice == APPROVE:
             return None
@@ -307,13 +307,13 @@ class Delegator:
         helpers: Sequence[str],
         step: Stepping,
         before: Sequence[Delegation] = (),
-    ) -> Desk:
-        """The desk with one tool more, by which an agent gives a part of its task away."""
+    ) -> RunHandle:
+        """A handle with one tool more, by which an agent gives a part of its task away."""
         if not helpers:
             return self._desk
 
-        async def delegate(arguments: Any, bench: Bench) -> ToolResult:
-            del bench
+        async def delegate(arguments: Any, context: ToolContext) -> ToolResult:
+            del context
             part = await self._find_part(message, arguments.agent, arguments.task)
             if part is None:
                 return ToolResult(f"You have given away {MOST_PARTS} parts: do the rest yourself.", is_error=True)
@@ -366,10 +366,10 @@ def make_arguments(helpers: tuple[str, ...]) -> type[Arguments]:
     return make("Delegate", __base__=Arguments, agent=(Literal[helpers], ...), task=task)
 
 
-async def _catch_waiting(work: Any) -> Delegation | Waiting:
+async def _catch_waiting(work: Any) -> Delegation | WaitingForUser:
     try:
         return await work
-    except Waiting as waiting:
+    except WaitingForUser as waiting:
         return waiting
 
 
@@ -382,11 +382,13 @@ def add_task(output: AgentOutput, message: DelegationMessage) -> AgentOutput:
     return output.model_copy(update={"structured_data": told})
 
 
-def make_brief(message: DelegationMessage, row: Delegation, agent: Agent, desk: Desk, helpers: Sequence[str]) -> Brief:
+def make_brief(
+    message: DelegationMessage, row: Delegation, agent: Agent, handle: RunHandle, helpers: Sequence[str]
+) -> Brief:
     """What the agent is told. Effects have the id of the delegation as their key, in all attempts of an agent."""
     capability = agent.capability
-    own = narrow_tools([name for name in capability.tool_names if name in desk.toolbox.tools], message.task_summary)
-    is_cramped = fills_prompt(own, message, desk)
+    own = narrow_tools([name for name in capability.tool_names if name in handle.toolbox.tools], message.task_summary)
+    is_cramped = fills_prompt(own, message, handle)
     tools = choose_fitting(own, message.task_summary) if is_cramped else own
     form = FORM if PROTOCOL in agent.instructions else f"{FORM} {PROTOCOL}"
     role = [agent.instructions.strip(), LANGUAGE, *([HELPERS] if helpers else []), form]
@@ -398,17 +400,17 @@ def make_brief(message: DelegationMessage, row: Delegation, agent: Agent, desk: 
         context=message.context,
         tools=[*tools, DELEGATE] if helpers else tools,
         expects_change=is_cramped and is_order(message.task_summary) and guess_kind(message.task_summary) != "research",
-        budget=desk.budget(get_budget(message.depth)),
-        rounds=desk.settings.agents.max_rounds,
+        budget=handle.budget(get_budget(message.depth)),
+        rounds=handle.settings.agents.max_rounds,
         coding=capability.domains[:1] == [DomainType.CODE],
         earlier=row.attempts,
     )
 
 
-def fills_prompt(tools: Sequence[str], message: DelegationMessage, desk: Desk) -> bool:
+def fills_prompt(tools: Sequence[str], message: DelegationMessage, handle: RunHandle) -> bool:
     """Whether to describe these tools would fill the prompt of a small model."""
-    room = int(desk.budget(get_budget(message.depth)) * MOST_DESCRIBED)
-    return tokens.count(describe_tools({name: desk.toolbox.tools[name] for name in tools})) > room
+    room = int(handle.budget(get_budget(message.depth)) * MOST_DESCRIBED)
+    return tokens.count(describe_tools({name: handle.toolbox.tools[name] for name in tools})) > room
 
 
 def choose_fitting(tools: Sequence[str], task: str) -> list[str]:

@@ -33,7 +33,6 @@ from gristmill.agents.delegation.registry import list_agents
 from gristmill.agents.delegation.reporting import write_report
 from gristmill.agents.delegation.store import Delegation, list_delegations
 from gristmill.agents.delegation.synthesizing import synthesize
-from gristmill.agents.desk import Desk
 from gristmill.agents.memory import recall, remember
 from gristmill.agents.orchestrator import state as orchestrator
 from gristmill.agents.orchestrator.evidence_pack import evidence_pack
@@ -41,6 +40,7 @@ from gristmill.agents.orchestrator.finalize import draft_reply
 from gristmill.agents.orchestrator.intake import intake
 from gristmill.agents.orchestrator.prompts import show_evidence, show_request
 from gristmill.agents.orchestrator.reports import write_report as write_template
+from gristmill.agents.run_handle import RunHandle
 from gristmill.agents.runs import Stepping, load_answers
 from gristmill.agents.specialists import GENERAL
 from gristmill.agents.walking import AnyGraph, walk
@@ -61,7 +61,7 @@ The agents:
 {agents}"""
 
 
-class State(orchestrator.State, DelegationState, total=False):
+class DelegationGraphState(orchestrator.OrchestratorState, DelegationState, total=False):
     """What the graph carries from node to node; what both graphs know has the same name in both."""
 
     procedure: int | None  # that the plan follows
@@ -72,7 +72,7 @@ class State(orchestrator.State, DelegationState, total=False):
 class Nodes:
     """The nodes of one run, the first two shared with the standard graph. Each gives what it changes of the state."""
 
-    desk: Desk
+    handle: RunHandle
     agents: Mapping[str, Agent]
 
     @property
@@ -81,31 +81,31 @@ class Nodes:
 
     # --- before
 
-    async def intake(self, state: State) -> State:
-        request = self.desk.run.request
-        async with self.desk.step("intake", title=self.desk.run.title, input={"request": request}) as step:
-            found = await intake(state, self.desk, step)
+    async def intake(self, state: DelegationGraphState) -> DelegationGraphState:
+        request = self.handle.run.request
+        async with self.handle.step("intake", title=self.handle.run.title, input={"request": request}) as step:
+            found = await intake(state, self.handle, step)
             step.output = step.output or found
-        return cast(State, found | {"response_language": found["language"]})
+        return cast(DelegationGraphState, found | {"response_language": found["language"]})
 
-    async def evidence_pack(self, state: State) -> State:
-        desk = self.desk
-        async with desk.step("evidence_pack", title=state.get("goal", ""), input={"goal": state.get("goal")}) as step:
-            found = await evidence_pack(state, desk, step)
-            async with desk.db.reading() as tx:
-                entries = await recall(tx, desk.run.place, desk.run.asked_by, MOST_ENTRIES)
+    async def evidence_pack(self, state: DelegationGraphState) -> DelegationGraphState:
+        handle = self.handle
+        async with handle.step("evidence_pack", title=state.get("goal", ""), input={"goal": state.get("goal")}) as step:
+            found = await evidence_pack(state, handle, step)
+            async with handle.db.reading() as tx:
+                entries = await recall(tx, handle.run.place, handle.run.asked_by, MOST_ENTRIES)
             lately = [
                 {"timestamp": one.timestamp.isoformat(), "source": one.source, "summary": one.summary}
                 for one in entries
             ]
             step.output = {**step.output, "session_memory": lately}
-        return cast(State, found | {"session_memory": lately})
+        return cast(DelegationGraphState, found | {"session_memory": lately})
 
-    async def plan_delegations(self, state: State) -> State:
-        desk, run = self.desk, self.desk.run
+    async def plan_delegations(self, state: DelegationGraphState) -> DelegationGraphState:
+        handle, run = self.handle, self.handle.run
         order = Order(run.request, state.get("response_language", "en"), run.client, run.project)
-        async with desk.step("plan_delegations", input={"agents": list(self.agents)}) as step:
-            followed = await follow_procedure(desk, order, self.capabilities)
+        async with handle.step("plan_delegations", input={"agents": list(self.agents)}) as step:
+            followed = await follow_procedure(handle, order, self.capabilities)
             plan, complaints = (followed.plan, []) if followed else await self._ask_for_plan(order, state, step)
             step.output = {
                 "execution_plan": plan.model_dump(mode="json"),
@@ -123,20 +123,22 @@ class Nodes:
             "_delegation_outputs": [],
         }
 
-    async def _ask_for_plan(self, order: Order, state: State, step: Stepping) -> tuple[ExecutionPlan, list[str]]:
+    async def _ask_for_plan(
+        self, order: Order, state: DelegationGraphState, step: Stepping
+    ) -> tuple[ExecutionPlan, list[str]]:
         """A plan that keeps the rules. A model that makes none after some complaints gets one delegation for all."""
         capabilities = self.capabilities
         shape = make_shape(capabilities)
         system = Message("system", PLAN.format(agents=describe_agents(capabilities)))
-        async with self.desk.db.reading() as tx:
-            answers = await load_answers(tx, self.desk.run.id)
-        asked = Message("user", f"{show_evidence(state)}\n\n{show_request(self.desk, answers)}")
-        budget = self.desk.budget(get_budget(0))
+        async with self.handle.db.reading() as tx:
+            answers = await load_answers(tx, self.handle.run.id)
+        asked = Message("user", f"{show_evidence(state)}\n\n{show_request(self.handle, answers)}")
+        budget = self.handle.budget(get_budget(0))
         complaints: list[str] = []
         for _ in range(MOST_PLANS):
             wrong = [Message("user", f"Your last plan cannot be used. {' '.join(complaints)}")] if complaints else []
             try:
-                draft = await self.desk.thinker.ask([system, asked, *wrong], shape, step=step, budget=budget)
+                draft = await self.handle.thinker.ask([system, asked, *wrong], shape, step=step, budget=budget)
             except BadAnswer as error:
                 complaints = [str(error)]
                 break  # it was asked for three times already
@@ -144,18 +146,18 @@ class Nodes:
             complaints = find_complaints(plan, capabilities)
             if not complaints:
                 return plan, []
-        log.info("delegation.single", run=self.desk.run.id, complaints=complaints[:5])
+        log.info("delegation.single", run=self.handle.run.id, complaints=complaints[:5])
         return make_single(GENERAL.capability.name, order), complaints
 
     # --- the work
 
-    async def execute_delegation(self, state: State) -> State:
+    async def execute_delegation(self, state: DelegationGraphState) -> DelegationGraphState:
         plan = read_plan(state)
         group = find_next_group(plan, state.get("completed_delegations", []))
         active = group[0].delegation_id if group else None
         given = {"group": [one.delegation_id for one in group]}
-        async with self.desk.step("execute_delegation", input=given) as step:
-            delegator = Delegator(self.desk, self.agents, describe_known(state))
+        async with self.handle.step("execute_delegation", input=given) as step:
+            delegator = Delegator(self.handle, self.agents, describe_known(state))
             stacks = {one.delegation_id: find_stack(plan, one) or [] for one in group}
             done = await delegator.carry_group(group, stacks, step.id)
             step.output = {one.delegation: {"state": one.state, "success": one.success} for one in done}
@@ -175,12 +177,12 @@ class Nodes:
 
     # --- after
 
-    async def synthesize(self, state: State) -> State:
-        desk = self.desk
+    async def synthesize(self, state: DelegationGraphState) -> DelegationGraphState:
+        handle = self.handle
         language = state.get("response_language", "en")
-        async with desk.step("synthesize", input={"response_language": language}) as step:
+        async with handle.step("synthesize", input={"response_language": language}) as step:
             rows = await self._load_rows(state)
-            made = await synthesize(desk, rows, language, step)
+            made = await synthesize(handle, rows, language, step)
             verdicts = {verdict: made.count(verdict) for verdict in ("supported", "unsupported", "contradicted")}
             step.output = {"text": made.text, "verdicts": verdicts, "notes": list(made.notes)}
         sources = [
@@ -197,38 +199,38 @@ class Nodes:
         synthesis["citations"] = citations
         return {"synthesis": synthesis, "active_delegation_id": None}
 
-    async def finalize(self, state: State) -> State:
-        desk = self.desk
+    async def finalize(self, state: DelegationGraphState) -> DelegationGraphState:
+        handle = self.handle
         language = state.get("response_language", "en")
-        async with desk.step("finalize") as step:
+        async with handle.step("finalize") as step:
             rows = await self._load_rows(state)
             made = state.get("synthesis")
-            report = write_report(desk.run.title, made, rows, language) if made else write_template(desk.run, state)
+            report = write_report(handle.run.title, made, rows, language) if made else write_template(handle.run, state)
             await self._remember(state, rows)
-            closing = cast(State, {**state, "answer": made["text"] if made else ""})
+            closing = cast(DelegationGraphState, {**state, "answer": made["text"] if made else ""})
             step.output = {
                 "report": report,
-                "reply": await draft_reply(closing, desk, step) if made else "",
+                "reply": await draft_reply(closing, handle, step) if made else "",
                 "citations": made.get("citations", []) if made else [],
             }
         return {"report": report}
 
-    async def _remember(self, state: State, rows: Sequence[Delegation]) -> None:
-        desk = self.desk
+    async def _remember(self, state: DelegationGraphState, rows: Sequence[Delegation]) -> None:
+        handle = self.handle
         made = state.get("synthesis")
         if made is None:
             return
-        source = "chat" if desk.run.foreground else "background"
+        source = "chat" if handle.run.foreground else "background"
         said = made["text"] or "nothing came of it"
-        details = {"agents": sorted({one.agent for one in rows}), "run": desk.run.id}
-        async with desk.db.transaction() as tx:
-            await remember(tx, desk.run, source, f"{desk.run.title}: {said}", details)
-        await learn_procedure(desk, read_plan(state), rows, state.get("procedure"))
+        details = {"agents": sorted({one.agent for one in rows}), "run": handle.run.id}
+        async with handle.db.transaction() as tx:
+            await remember(tx, handle.run, source, f"{handle.run.title}: {said}", details)
+        await learn_procedure(handle, read_plan(state), rows, state.get("procedure"))
 
-    async def _load_rows(self, state: State) -> list[Delegation]:
+    async def _load_rows(self, state: DelegationGraphState) -> list[Delegation]:
         """The delegations of the plan in its order, then the parts that were given away."""
-        async with self.desk.db.reading() as tx:
-            rows = {one.delegation: one for one in await list_delegations(tx, self.desk.run.id)}
+        async with self.handle.db.reading() as tx:
+            rows = {one.delegation: one for one in await list_delegations(tx, self.handle.run.id)}
         planned = [id_ for group in read_plan(state).parallel_groups for id_ in group] if rows else []
         return [rows[id_] for id_ in dict.fromkeys([*planned, *rows]) if id_ in rows]
 
@@ -236,7 +238,7 @@ class Nodes:
 # --- the state
 
 
-def read_plan(state: State) -> ExecutionPlan:
+def read_plan(state: DelegationGraphState) -> ExecutionPlan:
     kept = state.get("execution_plan")
     empty = ExecutionPlan(delegations=[], parallel_groups=[], domain=DomainType.RESEARCH)
     return ExecutionPlan.model_validate(kept) if kept else empty
@@ -252,7 +254,7 @@ def find_next_group(plan: ExecutionPlan, completed: Sequence[str]) -> list[Deleg
     return []
 
 
-def describe_known(state: State) -> str:
+def describe_known(state: DelegationGraphState) -> str:
     """What a delegation may read: results of earlier groups first, since they are cut last."""
     results = "\n\n".join(state.get("delegation_results", {}).values())
     parts = [fence_text(results, "list of what other agents brought")] if results else []
@@ -268,11 +270,13 @@ def shorten_output(row: Delegation) -> dict[str, Any]:
 # --- the graph
 
 
-def make_graph(desk: Desk, agents: Mapping[str, Agent]) -> AnyGraph:
-    nodes = Nodes(desk, agents)
-    graph: Any = StateGraph(State)  # its types name what is not known of a state
+def make_graph(handle: RunHandle, agents: Mapping[str, Agent]) -> AnyGraph:
+    nodes = Nodes(handle, agents)
+    graph: Any = StateGraph(DelegationGraphState)  # its types name what is not known of a state
     for name in NODES:
-        graph.add_node(name, cast(Callable[[State], Awaitable[State]], getattr(nodes, name)))
+        graph.add_node(
+            name, cast(Callable[[DelegationGraphState], Awaitable[DelegationGraphState]], getattr(nodes, name))
+        )
     graph.add_edge(START, "intake")
     graph.add_edge("intake", "evidence_pack")
     graph.add_conditional_edges("evidence_pack", choose_after_evidence)
@@ -283,17 +287,17 @@ def make_graph(desk: Desk, agents: Mapping[str, Agent]) -> AnyGraph:
     return graph
 
 
-def choose_after_evidence(state: State) -> str:
+def choose_after_evidence(state: DelegationGraphState) -> str:
     return "plan_delegations" if state.get("has_model") else "finalize"
 
 
-def choose_after_group(state: State) -> str:
+def choose_after_group(state: DelegationGraphState) -> str:
     is_left = bool(find_next_group(read_plan(state), state.get("completed_delegations", [])))
     return "execute_delegation" if is_left else "synthesize"
 
 
-async def carry_by_delegation(desk: Desk) -> str:
+async def carry_by_delegation(handle: RunHandle) -> str:
     """The course of a run through the delegation graph; its report."""
-    graph = make_graph(desk, list_agents(desk.settings.agents))
-    last = await walk(graph, desk, {"execution_plan": None})
+    graph = make_graph(handle, list_agents(handle.settings.agents))
+    last = await walk(graph, handle, {"execution_plan": None})
     return str(last["report"])

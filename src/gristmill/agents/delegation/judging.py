@@ -25,7 +25,7 @@ class Accept:
 
 
 @dataclass(frozen=True)
-class Retry:
+class RetryAgent:
     """The same agent tries again, and is told what was wrong."""
 
     complaints: tuple[str, ...]
@@ -53,11 +53,11 @@ class GiveUp:
     complaints: tuple[str, ...]
 
 
-Verdict = Accept | Retry | OtherAgent | AskPerson | GiveUp
+Verdict = Accept | RetryAgent | OtherAgent | AskPerson | GiveUp
 
 
 @dataclass(frozen=True)
-class Work:
+class ObservedWork:
     """What our own code saw of the work of an agent."""
 
     calls: Sequence[PastCall] = ()
@@ -79,7 +79,7 @@ class Work:
 
 
 @dataclass(frozen=True)
-class Problem:
+class OutputProblem:
     """Something that is wrong with an output; a mild one does not make it useless."""
 
     sentence: str
@@ -87,7 +87,7 @@ class Problem:
 
 
 def judge_output(
-    output: AgentOutput, work: Work, *, attempts: int, others: Sequence[str] = (), asked: int = 0
+    output: AgentOutput, work: ObservedWork, *, attempts: int, others: Sequence[str] = (), asked: int = 0
 ) -> Verdict:
     """What happens with an output. `attempts` of this agent were made, `others` have not tried yet, and a person was
     asked `asked` times. How confident the agent says it is changes nothing."""
@@ -99,7 +99,7 @@ def judge_output(
             return AskPerson(_ask_to_verify(output, work))
         return Accept(("It needs to be verified.",) if output.needs_verification else ())
     if attempts < MOST_ATTEMPTS and (is_bad or not work.is_refused):
-        return Retry(said)
+        return RetryAgent(said)
     if not is_bad:
         return Accept(said)
     if work.is_refused:
@@ -112,7 +112,7 @@ def judge_output(
     return GiveUp(said)
 
 
-def _ask_to_verify(output: AgentOutput, work: Work) -> str:
+def _ask_to_verify(output: AgentOutput, work: ObservedWork) -> str:
     changed = ", ".join(dict.fromkeys([*work.changed_files, *work.artifacts]))
     return f"{output.agent_name} asks for its work to be verified ({output.delegation_id}). It changed: {changed}."
 
@@ -120,40 +120,40 @@ def _ask_to_verify(output: AgentOutput, work: Work) -> str:
 # --- what is wrong
 
 
-def find_problems(output: AgentOutput, work: Work) -> list[Problem]:
+def find_problems(output: AgentOutput, work: ObservedWork) -> list[OutputProblem]:
     """Everything that speaks against an output, by rule."""
     return [
         *_check_form(output, is_refused=work.is_refused),
         *_check_calls(output, work),
-        *(Problem(one) for one in find_unfounded_claims(output, work)),
-        *(Problem(one) for one in work.complaints),
+        *(OutputProblem(one) for one in find_unfounded_claims(output, work)),
+        *(OutputProblem(one) for one in work.complaints),
     ]
 
 
-def _check_form(output: AgentOutput, *, is_refused: bool) -> Iterator[Problem]:
+def _check_form(output: AgentOutput, *, is_refused: bool) -> Iterator[OutputProblem]:
     error = str(output.structured_data.get("error", ""))
     if not output.result.strip():
-        yield Problem(error or "Its result is empty.")
+        yield OutputProblem(error or "Its result is empty.")
     elif error:
-        yield Problem(error, is_mild=True)  # its words can be read, although they follow no form
+        yield OutputProblem(error, is_mild=True)  # its words can be read, although they follow no form
     elif output.is_partial:
-        yield Problem(f"It is done in part only. {' '.join(output.issues)}".strip(), is_mild=True)
+        yield OutputProblem(f"It is done in part only. {' '.join(output.issues)}".strip(), is_mild=True)
     elif not output.success:
         said = " ".join(output.issues) or output.result[:300]
-        yield Problem(f"It reports failure: {said}", is_mild=is_refused)
+        yield OutputProblem(f"It reports failure: {said}", is_mild=is_refused)
 
 
-def _check_calls(output: AgentOutput, work: Work) -> Iterator[Problem]:
+def _check_calls(output: AgentOutput, work: ObservedWork) -> Iterator[OutputProblem]:
     if not work.is_complete:
-        yield Problem("Its rounds ran out before it was done.", is_mild=True)
+        yield OutputProblem("Its rounds ran out before it was done.", is_mild=True)
     calls = [one for one in work.calls if not is_refused(one)]
     if calls and all(one.result.is_error for one in calls):
-        yield Problem(f"Every call of it failed, the last one by: {_first_line(calls[-1].result.text)}")
+        yield OutputProblem(f"Every call of it failed, the last one by: {_first_line(calls[-1].result.text)}")
         return
     last = {one.tool: one for one in calls if one.tool in work.changing}
     for tool, call in last.items():
         if call.result.is_error and output.success:
-            yield Problem(f"It reports success, but {tool} failed: {_first_line(call.result.text)}")
+            yield OutputProblem(f"It reports success, but {tool} failed: {_first_line(call.result.text)}")
 
 
 def _first_line(text: str) -> str:
@@ -206,7 +206,7 @@ FILE = re.compile(r"[\w./-]*[\w-]\.[A-Za-z]\w{0,9}|[\w.-]+(?:/[\w.-]+)+")
 COMMIT = re.compile(r"\b(?=[0-9a-f]*\d)[0-9a-f]{7,40}\b")
 
 
-def find_unfounded_claims(output: AgentOutput, work: Work) -> list[str]:
+def find_unfounded_claims(output: AgentOutput, work: ObservedWork) -> list[str]:
     """What the agent says that it did, and none of its calls did. Helpers of it did what they report."""
     done = {one.tool for one in work.calls if not one.result.is_error}
     if output.sub_delegations:
@@ -223,7 +223,7 @@ def _list_sentences(text: str) -> list[str]:
     return [re.sub(r"^[\s\d.)*#>-]+", "", text[start:stop]) for start, stop in find_spans(text)]
 
 
-def _check_artifacts(output: AgentOutput, work: Work) -> Iterator[str]:
+def _check_artifacts(output: AgentOutput, work: ObservedWork) -> Iterator[str]:
     known = "\n".join([*work.changed_files, *work.artifacts, *_list_traces(work.calls)])
     for artifact in output.artifacts:
         named = COMMIT.findall(artifact) or FILE.findall(artifact)

@@ -14,7 +14,6 @@ from gristmill.agents.delegation.planning import (
     make_plan,
 )
 from gristmill.agents.delegation.store import Delegation
-from gristmill.agents.desk import Desk
 from gristmill.agents.memory import (
     ProcedureNode,
     ProcedureStep,
@@ -24,6 +23,7 @@ from gristmill.agents.memory import (
     write_procedure,
 )
 from gristmill.agents.remembering import REMEMBERED, find_fitting
+from gristmill.agents.run_handle import RunHandle
 from gristmill.agents.runs import ReadText
 from gristmill.models import fence_text
 
@@ -38,16 +38,16 @@ class Followed:
     plan: ExecutionPlan
 
 
-async def follow_procedure(desk: Desk, order: Order, agents: Agents) -> Followed | None:
+async def follow_procedure(handle: RunHandle, order: Order, agents: Agents) -> Followed | None:
     """The plan of the first procedure that fits and can be carried out by these agents, if the settings say so.
 
     A run that no person asked for follows none: its request is a text that was read, and could choose one.
     """
-    for one in await find_fitting(desk):
+    for one in await find_fitting(handle):
         plan = plan_procedure(one, order, agents)
         if plan is not None:
             if one.source == "learned":
-                await desk.toolbox.read(ReadText(REMEMBERED, write_procedure(one)))
+                await handle.toolbox.read(ReadText(REMEMBERED, write_procedure(one)))
             return Followed(one.id, plan)
     return None
 
@@ -79,18 +79,20 @@ def describe_step(step: ProcedureStep, request: str, *, is_stated: bool) -> str:
     return f"{part}\nIt is a part of this request: {request[:1_000]}"
 
 
-async def learn_procedure(desk: Desk, plan: ExecutionPlan, rows: Sequence[Delegation], followed: int | None) -> None:
+async def learn_procedure(
+    handle: RunHandle, plan: ExecutionPlan, rows: Sequence[Delegation], followed: int | None
+) -> None:
     """Count the use of the procedure that was followed, or learn one if every delegation succeeded."""
-    if not desk.settings.agents.use_procedural_memory or not plan.delegations:
+    if not handle.settings.agents.use_procedural_memory or not plan.delegations:
         return
     by_id = {one.delegation: one for one in rows}
     planned = [by_id[one.delegation_id] for one in plan.delegations if one.delegation_id in by_id]
     succeeded = len(planned) == len(plan.delegations) and all(one.success for one in planned)
     if followed is not None:
-        async with desk.db.transaction() as tx:
-            await note_use(tx, followed, desk.run, succeeded=succeeded)
+        async with handle.db.transaction() as tx:
+            await note_use(tx, followed, handle.run, succeeded=succeeded)
     elif succeeded:
         steps = [ProcedureStep(one.agent, one.task[:LONGEST_ACTION]) for one in planned]
-        meaning = await grasp(desk.toolbox.bench.embedders, desk.run.request)
-        async with desk.db.transaction() as tx:
-            await learn(tx, desk.run, steps, meaning=meaning)
+        meaning = await grasp(handle.toolbox.context.embedders, handle.run.request)
+        async with handle.db.transaction() as tx:
+            await learn(tx, handle.run, steps, meaning=meaning)

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from gristmill.agents.ask.checking import check_sentence
-from gristmill.agents.ask.model import Citation, Passage, Sentence
+from gristmill.agents.ask.model import CheckedSentence, Citation, Passage
 from gristmill.agents.ask.pack import make_pack
 from gristmill.agents.ask.phrases import name_language
 from gristmill.agents.ask.question import recognise_language
@@ -16,8 +16,8 @@ from gristmill.agents.ask.values import are_equal, find_values
 from gristmill.agents.ask.words import find_names
 from gristmill.agents.delegation.model import get_budget
 from gristmill.agents.delegation.store import Delegation
-from gristmill.agents.desk import Desk
 from gristmill.agents.memory import WRITTEN_BY_AGENTS
+from gristmill.agents.run_handle import RunHandle
 from gristmill.agents.runs import Stepping
 from gristmill.documents import load_surroundings
 from gristmill.errors import BadAnswer
@@ -51,7 +51,7 @@ class Synthesis:
 
     text: str
     language: str
-    sentences: tuple[Sentence, ...] = ()
+    sentences: tuple[CheckedSentence, ...] = ()
     notes: tuple[str, ...] = ()
 
     @property
@@ -64,13 +64,13 @@ class Synthesis:
         return sum(one.verdict == verdict for one in self.sentences)
 
 
-async def synthesize(desk: Desk, rows: Sequence[Delegation], language: str, step: Stepping) -> Synthesis:
+async def synthesize(handle: RunHandle, rows: Sequence[Delegation], language: str, step: Stepping) -> Synthesis:
     """One answer to the request of a run from what its delegations brought, in this language."""
     results = [output.result for row in rows if (output := row.read_output()) and output.result and not _is_part(row)]
-    draft = await write_draft(desk, rows, results, step)
-    passages = await find_passages(desk, draft)
-    text, sentences = mark_sentences(draft, passages, desk.run.request)
-    text, notes = await translate(desk, text, language, step)
+    draft = await write_draft(handle, rows, results, step)
+    passages = await find_passages(handle, draft)
+    text, sentences = mark_sentences(draft, passages, handle.run.request)
+    text, notes = await translate(handle, text, language, step)
     return Synthesis(text, language, sentences, notes)
 
 
@@ -81,14 +81,14 @@ def _is_part(row: Delegation) -> bool:
 # --- merging
 
 
-async def write_draft(desk: Desk, rows: Sequence[Delegation], results: Sequence[str], step: Stepping) -> str:
+async def write_draft(handle: RunHandle, rows: Sequence[Delegation], results: Sequence[str], step: Stepping) -> str:
     """The results as one text; by the model where there are several, unless it adds or loses something."""
-    if len(results) < 2 or not desk.thinker.is_there:
+    if len(results) < 2 or not handle.thinker.is_there:
         return merge_results(rows)
     material = fence_text("\n\n".join(results), "results")
-    turns = [Message("system", MERGE), Message("user", f"{material}\n\nThe request:\n{desk.run.request}")]
+    turns = [Message("system", MERGE), Message("user", f"{material}\n\nThe request:\n{handle.run.request}")]
     try:
-        merged = await desk.thinker.write(turns, step=step, budget=desk.budget(get_budget(0)))
+        merged = await handle.thinker.write(turns, step=step, budget=handle.budget(get_budget(0)))
     except BadAnswer as error:
         log.info("delegation.not_merged", error=str(error)[:200])
         return merge_results(rows)
@@ -119,10 +119,10 @@ def find_additions(merged: str, results: str) -> list[str]:
 # --- checking
 
 
-async def find_passages(desk: Desk, text: str) -> tuple[Passage, ...]:
+async def find_passages(handle: RunHandle, text: str) -> tuple[Passage, ...]:
     """The passages that may speak for or against a text: for the request, and for each claim that can be looked up."""
-    place, search = desk.run.place, desk.toolbox.bench.search
-    queries = [desk.run.request[:1_000], *list_claims(text)[:MOST_SEARCHED]]
+    place, search = handle.run.place, handle.toolbox.context.search
+    queries = [handle.run.request[:1_000], *list_claims(text)[:MOST_SEARCHED]]
     hits: dict[ChunkId, Hit] = {}
     for query in queries:
         for hit in await search(query, place, limit=PER_CLAIM):
@@ -130,7 +130,7 @@ async def find_passages(desk: Desk, text: str) -> tuple[Passage, ...]:
                 hits.setdefault(hit.chunk, hit)
     if not hits:
         return ()
-    async with desk.db.reading(seen_from=place) as tx:
+    async with handle.db.reading(seen_from=place) as tx:
         around = await load_surroundings(tx, list(hits))
     ranked = [Ranked(hit, hit.score) for hit in hits.values()]
     return make_pack(ranked, around, most=MOST_PASSAGES, budget=PASSAGE_TOKENS)
@@ -153,12 +153,12 @@ def list_sentences(text: str) -> list[tuple[int, int]]:
     return [(start, stop) for start, stop in found if not text.startswith("#", start)]
 
 
-def mark_sentences(text: str, passages: Sequence[Passage], question: str) -> tuple[str, tuple[Sentence, ...]]:
+def mark_sentences(text: str, passages: Sequence[Passage], question: str) -> tuple[str, tuple[CheckedSentence, ...]]:
     """The text with the numbers of the passages that support its sentences; what is contradicted is said to be.
 
     A sentence that no passage speaks of stays: agents also tell what they did, of which nothing is stored.
     """
-    checked: list[Sentence] = []
+    checked: list[CheckedSentence] = []
     marked, at = "", 0
     numbers: dict[int, int] = {}
     for start, stop in list_sentences(text):
@@ -172,7 +172,7 @@ def mark_sentences(text: str, passages: Sequence[Passage], question: str) -> tup
     return marked + text[at:], tuple(checked)
 
 
-def _mark(text: str, checked: Sentence) -> str:
+def _mark(text: str, checked: CheckedSentence) -> str:
     numbers = "".join(dict.fromkeys(f"[{one.number}]" for one in checked.citations))
     if checked.verdict == "supported" and numbers:
         body = text.rstrip(".!?…")
@@ -185,17 +185,17 @@ def _mark(text: str, checked: Sentence) -> str:
 # --- translating
 
 
-async def translate(desk: Desk, text: str, language: str, step: Stepping) -> tuple[str, tuple[str, ...]]:
+async def translate(handle: RunHandle, text: str, language: str, step: Stepping) -> tuple[str, tuple[str, ...]]:
     """The text in a language, part by part. A part whose translation loses a figure or a mark stays as it is."""
-    if not desk.thinker.is_there or (recognise_language(text) or "en") == language:
+    if not handle.thinker.is_there or (recognise_language(text) or "en") == language:
         return text, ()
-    parts = [await _translate_part(desk, one, language, step) for one in split_text(text)]
+    parts = [await _translate_part(handle, one, language, step) for one in split_text(text)]
     kept = sum(1 for _, is_translated in parts if not is_translated)
     notes = (f"{kept} of {len(parts)} parts could not be translated into {name_language(language)}.",) if kept else ()
     return "\n\n".join(part for part, _ in parts), notes
 
 
-async def _translate_part(desk: Desk, text: str, language: str, step: Stepping) -> tuple[str, bool]:
+async def _translate_part(handle: RunHandle, text: str, language: str, step: Stepping) -> tuple[str, bool]:
     if text.lstrip().startswith("```") or not re.search(r"[^\W\d_]", text):
         return text, True
     system = Message("system", TRANSLATE.format(language=name_language(language)))
@@ -203,7 +203,9 @@ async def _translate_part(desk: Desk, text: str, language: str, step: Stepping) 
     complaint: list[Message] = []
     for _ in range(2):
         try:
-            found = await desk.thinker.write([system, asked, *complaint], step=step, budget=desk.budget(get_budget(0)))
+            found = await handle.thinker.write(
+                [system, asked, *complaint], step=step, budget=handle.budget(get_budget(0))
+            )
         except BadAnswer as error:
             log.info("delegation.not_translated", error=str(error)[:200])
             return text, False

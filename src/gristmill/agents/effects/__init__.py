@@ -1,16 +1,16 @@
 """Effects: everything that a run changes, written down before it acts and settled after."""
 
 from gristmill.agents.effects.answering import answer_question
-from gristmill.agents.effects.deciding import Allow, Ask, Refuse, Verdict
+from gristmill.agents.effects.deciding import Allow, Ask, RefuseEffect, Verdict
 from gristmill.agents.effects.ledger import Begun, EffectFailed, Ledger
 from gristmill.agents.effects.model import (
     EFFECT_STATES,
     Changes,
     Effect,
     EffectLine,
+    EffectResult,
     EffectRow,
     EffectState,
-    Result,
     hash_call,
 )
 from gristmill.agents.effects.store import (
@@ -31,11 +31,11 @@ __all__ = [
     "Effect",
     "EffectFailed",
     "EffectLine",
+    "EffectResult",
     "EffectRow",
     "EffectState",
     "Ledger",
-    "Refuse",
-    "Result",
+    "RefuseEffect",
     "Verdict",
     "answer_question",
     "hash_call",

@@ -1,6 +1,6 @@
 """What follows from an answer: an effect is approved or refused, and a run that waits for nobody else goes on."""
 
-from gristmill.agents.effects.model import EffectRow, Result
+from gristmill.agents.effects.model import EffectResult, EffectRow
 from gristmill.agents.effects.store import (
     APPROVE,
     DONE,
@@ -35,7 +35,7 @@ async def _move_effect(tx: Tx, row: EffectRow, choice: str, answer: str, by: str
         await (approve(tx, row, by) if choice == APPROVE else refuse(tx, row, f"{by} said no{words}", by))
     elif row.state == "unknown":
         if choice == DONE:
-            await complete(tx, row.id, row.attempt, Result(f"{by} says that it was done{words}"))
+            await complete(tx, row.id, row.attempt, EffectResult(f"{by} says that it was done{words}"))
         elif choice == NOT_DONE:
             await redo(tx, row, by)
         else:

@@ -23,13 +23,13 @@ class Ask:
 
 
 @dataclass(frozen=True)
-class Refuse:
+class RefuseEffect:
     """It never happens, for this reason."""
 
     reason: str
 
 
-Verdict = Allow | Ask | Refuse
+Verdict = Allow | Ask | RefuseEffect
 Move = Literal["approve", "start", "ask", "refuse", "replay", "wait", "doubt"]
 
 
@@ -43,9 +43,9 @@ def choose_move(state: EffectState, *, repeatable: bool, verdict: Verdict, by_po
         case "done" | "failed":
             return "replay"
         case "approved":
-            return "refuse" if isinstance(verdict, Refuse) else "ask" if by_policy and _asks(verdict) else "start"
+            return "refuse" if isinstance(verdict, RefuseEffect) else "ask" if by_policy and _asks(verdict) else "start"
         case "executing":  # by a worker that is gone: the run is ours
-            return "start" if repeatable and not isinstance(verdict, Refuse) else "doubt"
+            return "start" if repeatable and not isinstance(verdict, RefuseEffect) else "doubt"
         case "unknown":
             return "wait"
         case "intended":
@@ -64,7 +64,7 @@ def _apply(verdict: Verdict) -> Move:
             return "approve"
         case Ask():
             return "ask"
-        case Refuse():
+        case RefuseEffect():
             return "refuse"
         case _:
             assert_never(verdict)

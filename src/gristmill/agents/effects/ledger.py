@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import assert_never
 
 from gristmill.agents.effects import store
-from gristmill.agents.effects.deciding import Ask, Refuse, Verdict, choose_move, judge_error
-from gristmill.agents.effects.model import Effect, EffectRow, Result
-from gristmill.agents.runs import Waiting, ask, continue_run, hold_run, lock_run, withdraw_questions
+from gristmill.agents.effects.deciding import Ask, RefuseEffect, Verdict, choose_move, judge_error
+from gristmill.agents.effects.model import Effect, EffectResult, EffectRow
+from gristmill.agents.runs import WaitingForUser, ask, continue_run, hold_run, lock_run, withdraw_questions
 from gristmill.db import Database, Tx
 from gristmill.errors import LeaseLost, Permanent, Transient, Unreachable
 from gristmill.ids import RunId
@@ -50,7 +50,7 @@ class Begun:
         return self.attempt > 1
 
 
-Act = Callable[[Begun], Awaitable[Result]]
+Act = Callable[[Begun], Awaitable[EffectResult]]
 
 
 class Ledger:
@@ -76,20 +76,20 @@ class Ledger:
         async with self._db.reading() as tx:
             return await store.list_calls(tx, self._run, place)
 
-    async def perform(self, effect: Effect, act: Act, judge: Judge) -> Result:
+    async def perform(self, effect: Effect, act: Act, judge: Judge) -> EffectResult:
         """The result of an effect, by acting now or from before.
 
-        Raises Waiting if a person must be asked, EffectFailed if it was refused or failed for good, LeaseLost if the
-        run is not ours any more, and Transient if it can be tried again.
+        Raises WaitingForUser if a person must be asked, EffectFailed if it was refused or failed for good, LeaseLost if
+        the run is not ours any more, and Transient if it can be tried again.
         """
         found = await self._begin(effect, judge)
-        if isinstance(found, Result):
+        if isinstance(found, EffectResult):
             return found
         return await self._finish_despite_interruption(self._act(found, act))
 
     # --- before
 
-    async def _begin(self, effect: Effect, judge: Judge) -> Begun | Result:
+    async def _begin(self, effect: Effect, judge: Judge) -> Begun | EffectResult:
         """Write the effect down, and that it is begun; both are committed when this returns."""
         since = time.monotonic()
         async with self._db.transaction() as tx:
@@ -105,7 +105,7 @@ class Ledger:
             raise late
         return found
 
-    async def _move(self, tx: Tx, row: EffectRow, verdict: Verdict) -> Begun | Result | Exception:
+    async def _move(self, tx: Tx, row: EffectRow, verdict: Verdict) -> Begun | EffectResult | Exception:
         """What is written is kept also where an error is to be raised: the errors are returned."""
         by_policy = row.approved_by == store.POLICY
         move = choose_move(row.state, repeatable=row.repeatable, verdict=verdict, by_policy=by_policy)
@@ -123,24 +123,24 @@ class Ledger:
                 await store.note_reasons(tx, row, reasons)
                 await store.take_back(tx, row)
                 question = await ask(tx, self._run, store.make_approval_question(row, reasons))
-                return Waiting(f"Question {question.id} waits for a person: {question.sentence}")
+                return WaitingForUser(f"Question {question.id} waits for a person: {question.sentence}")
             case "refuse":
-                reason = verdict.reason if isinstance(verdict, Refuse) else "It is not allowed."
+                reason = verdict.reason if isinstance(verdict, RefuseEffect) else "It is not allowed."
                 await store.note_reasons(tx, row, [reason])
                 await store.refuse(tx, row, reason)
                 await withdraw_questions(tx, self._run, row.id)
                 return EffectFailed(reason)
             case "doubt":
                 await store.doubt(tx, row, row.attempt, "The worker that had begun it ended before it was settled.")
-                return Waiting(f"Nobody knows whether effect {row.id} was done: {row.summary}")
+                return WaitingForUser(f"Nobody knows whether effect {row.id} was done: {row.summary}")
             case "wait":
-                return Waiting(f"Nobody knows whether effect {row.id} was done: {row.summary}")
+                return WaitingForUser(f"Nobody knows whether effect {row.id} was done: {row.summary}")
             case _:
                 assert_never(move)
 
     # --- while it acts
 
-    async def _act(self, begun: Begun, act: Act) -> Result:
+    async def _act(self, begun: Begun, act: Act) -> EffectResult:
         try:
             result = await act(begun)
         except LeaseLost:
@@ -151,7 +151,7 @@ class Ledger:
             raise LeaseLost(f"Effect {begun.row.id} was begun by another worker meanwhile.")
         return result
 
-    async def _finish_despite_interruption(self, acting: Awaitable[Result]) -> Result:
+    async def _finish_despite_interruption(self, acting: Awaitable[EffectResult]) -> EffectResult:
         """Who interrupts a run waits a little for what has begun: cut off, nobody would know its end."""
         task = asyncio.ensure_future(acting)
         try:
@@ -164,7 +164,7 @@ class Ledger:
                 task.add_done_callback(self._note_end)
             raise
 
-    def _note_end(self, task: "asyncio.Future[Result]") -> None:
+    def _note_end(self, task: "asyncio.Future[EffectResult]") -> None:
         if not task.cancelled() and (error := task.exception()) is not None:
             log.warning("an interrupted effect ended with an error", run=self._run, error=str(error))
 
@@ -187,7 +187,7 @@ class Ledger:
                 outcome = error if isinstance(error, Transient) else Transient(said)
             case "doubt":
                 settled = await self._write(lambda tx: store.doubt(tx, row, attempt, said), begun, asks=True)
-                outcome = Waiting(f"Nobody knows whether effect {row.id} was done: {row.summary}")
+                outcome = WaitingForUser(f"Nobody knows whether effect {row.id} was done: {row.summary}")
             case _:
                 assert_never(ending)
         return outcome if settled else LeaseLost(f"Effect {row.id} was begun by another worker meanwhile.")
@@ -215,8 +215,8 @@ class Ledger:
         return False
 
 
-def _replay(row: EffectRow) -> Result | EffectFailed:
+def _replay(row: EffectRow) -> EffectResult | EffectFailed:
     """What was settled before."""
     if row.state == "failed" or row.result is None:
         return EffectFailed(row.error or "It failed.", is_refused=row.refused_by is not None)
-    return Result(row.result["text"], row.result["data"])
+    return EffectResult(row.result["text"], row.result["data"])

@@ -44,7 +44,7 @@ def hash_call(tool: str, arguments: Mapping[str, Any]) -> bytes:
 
 
 @dataclass(frozen=True)
-class Result:
+class EffectResult:
     """What came of an effect, in words for a model and in values for a program."""
 
     text: str

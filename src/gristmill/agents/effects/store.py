@@ -3,8 +3,8 @@
 from datetime import timedelta
 from typing import Any
 
-from gristmill.agents.effects.model import Effect, EffectLine, EffectRow, Result
-from gristmill.agents.runs import Asked, QuestionKind, ask, clean_text, lock_run, write_keepable
+from gristmill.agents.effects.model import Effect, EffectLine, EffectResult, EffectRow
+from gristmill.agents.runs import QuestionKind, QuestionToAsk, ask, clean_text, lock_run, write_keepable
 from gristmill.db import Column, Query, Tx, queries
 from gristmill.errors import LeaseLost, Permanent, Unknown
 from gristmill.ids import EffectId, RunId
@@ -115,7 +115,7 @@ async def start(tx: Tx, row: EffectRow) -> int:
     return int(attempt)
 
 
-async def complete(tx: Tx, id_: EffectId, attempt: int, result: Result) -> bool:
+async def complete(tx: Tx, id_: EffectId, attempt: int, result: EffectResult) -> bool:
     kept = write_keepable({"text": result.text, "data": result.data})
     return await tx.value(SQL["complete_effect"], id=id_, attempt=attempt, result=kept) is not None
 
@@ -154,9 +154,9 @@ async def redo(tx: Tx, row: EffectRow, by: str) -> bool:
 # --- questions about effects
 
 
-def make_approval_question(row: EffectRow, reasons: list[str]) -> Asked:
+def make_approval_question(row: EffectRow, reasons: list[str]) -> QuestionToAsk:
     """What a person must know to agree: what would happen, why it is asked, and who said the values that it acts on."""
-    return Asked(
+    return QuestionToAsk(
         f"effect:{row.key}:approve{f':{row.attempt}' if row.attempt else ''}",  # not one that was withdrawn before
         KINDS.get(row.tool, "approve_effect"),
         f"May this be done? {row.summary}",
@@ -166,8 +166,8 @@ def make_approval_question(row: EffectRow, reasons: list[str]) -> Asked:
     )
 
 
-def make_doubt_question(row: EffectRow, attempt: int, error: str) -> Asked:
-    return Asked(
+def make_doubt_question(row: EffectRow, attempt: int, error: str) -> QuestionToAsk:
+    return QuestionToAsk(
         f"effect:{row.key}:unknown:{attempt}",
         "unknown_effect",
         f"Was this done? {row.summary} It was begun, and nobody knows its end: look there, then say.",

@@ -17,7 +17,7 @@ from gristmill.documents import DocumentFilter, find_documents, find_in_document
 from gristmill.errors import GristmillError, Unknown
 from gristmill.ids import DocumentId, WorkItemId
 from gristmill.knowledge import graph
-from gristmill.qualifier import STATES, Item, ItemState, explain_item
+from gristmill.qualifier import STATES, ItemState, WorkItem, explain_item
 from gristmill.qualifier import list_items as list_work
 from gristmill.scopes import GLOBAL, Scope
 from gristmill.serving import Problem
@@ -203,7 +203,7 @@ def make_show_item(asking: AskService, find_seat: FindSeat) -> Callable[..., Any
 TOLD = ("id", "client", "project", "type", "title", "state", "outcome", "urgency", "deadline", "document", "question")
 
 
-def describe_item(one: Item) -> dict[str, Any]:
+def describe_item(one: WorkItem) -> dict[str, Any]:
     return {field: getattr(one, field) for field in TOLD}
 
 

@@ -1,6 +1,6 @@
 """Memory: what happened lately, how things are done, and facts with their evidence; each within its scope."""
 
-from gristmill.agents.memory.facts import FACT, WRITTEN_BY_AGENTS, Evidence, keep_fact, tidy_facts
+from gristmill.agents.memory.facts import FACT, WRITTEN_BY_AGENTS, FactEvidence, keep_fact, tidy_facts
 from gristmill.agents.memory.matching import measure_fit, measure_strength
 from gristmill.agents.memory.model import (
     KEEP_ENTRIES,
@@ -44,7 +44,7 @@ __all__ = [
     "LONGEST_SUMMARY",
     "MOST_ENTRIES",
     "WRITTEN_BY_AGENTS",
-    "Evidence",
+    "FactEvidence",
     "Meaning",
     "ProcedureNode",
     "ProcedureSource",

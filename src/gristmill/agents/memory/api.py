@@ -36,7 +36,7 @@ class ShownEntry(BaseModel):
     timestamp: datetime
 
 
-class ShownStep(BaseModel):
+class ShownProcedureStep(BaseModel):
     """One step: which agent does what."""
 
     agent: str = Field(max_length=40)
@@ -51,7 +51,7 @@ class ShownProcedure(BaseModel):
     client: str
     project: str
     trigger_pattern: str
-    steps: Sequence[ShownStep]
+    steps: Sequence[ShownProcedureStep]
     source: ProcedureSource
     stated_by: str | None
     usage_count: int
@@ -65,7 +65,7 @@ class NewProcedure(BaseModel):
     """How requests like these are done; `|` stands between several patterns."""
 
     trigger_pattern: str = Field(min_length=1, max_length=500)
-    steps: list[ShownStep] = Field(min_length=1, max_length=30)
+    steps: list[ShownProcedureStep] = Field(min_length=1, max_length=30)
     client: str | None = Field(default=None, max_length=100)
     project: str | None = Field(default=None, max_length=100)
 
@@ -82,7 +82,7 @@ def show_entry(one: SessionEntry) -> ShownEntry:
 
 def show_procedure(one: ProcedureNode) -> ShownProcedure:
     steps = [
-        ShownStep(agent=step.agent, action=step.action, parameters=dict(step.parameters))
+        ShownProcedureStep(agent=step.agent, action=step.action, parameters=dict(step.parameters))
         for step in one.procedure_steps
     ]
     named = ShownProcedure.model_fields.keys() - {"client", "steps"}

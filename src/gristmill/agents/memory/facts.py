@@ -31,7 +31,7 @@ PAGES = 50
 
 
 @dataclass(frozen=True)
-class Evidence:
+class FactEvidence:
     """Where the words stand that show a fact."""
 
     document: DocumentId
@@ -49,7 +49,7 @@ class _Fact:
 
 
 async def keep_fact(
-    db: Database, embedders: Embedders, run: Run, urn: str, sentence: str, evidence: Evidence
+    db: Database, embedders: Embedders, run: Run, urn: str, sentence: str, evidence: FactEvidence
 ) -> DocumentId:
     """Write a fact down with its evidence, whose words must stand there exactly; the same URN is the same fact."""
     async with db.reading(seen_from=run.place) as tx:
@@ -81,7 +81,7 @@ async def keep_fact(
     return taken.document
 
 
-async def _check_evidence(tx: Tx, evidence: Evidence) -> Document:
+async def _check_evidence(tx: Tx, evidence: FactEvidence) -> Document:
     if not SHORTEST_QUOTE <= len(evidence.quote.strip()) <= LONGEST_QUOTE:
         raise Refused(f"A quote that shows a fact has from {SHORTEST_QUOTE} to {LONGEST_QUOTE:,} characters.")
     found = (await load_documents(tx, [evidence.document])).get(evidence.document)
@@ -95,7 +95,7 @@ async def _check_evidence(tx: Tx, evidence: Evidence) -> Document:
     return found
 
 
-def _check_meaning(sentence: str, evidence: Evidence) -> None:
+def _check_meaning(sentence: str, evidence: FactEvidence) -> None:
     """Refuse a fact that its quote does not say, by the rules by which answers are checked."""
     language = language_of(evidence.quote)
     shown = Passage(

@@ -1,7 +1,6 @@
 """The node that does a step: a model with the tools of its kind; a stronger model only if a person agrees."""
 
 from gristmill.agents.acting import Brief, act, is_refused, narrow_tools
-from gristmill.agents.desk import Desk
 from gristmill.agents.orchestrator.prompts import (
     WORKING,
     share_room,
@@ -10,8 +9,17 @@ from gristmill.agents.orchestrator.prompts import (
     show_plan,
     show_request,
 )
-from gristmill.agents.orchestrator.state import State, StepKind, Update, Work, find_goal, find_step, name_place
-from gristmill.agents.runs import Asked, Stepping
+from gristmill.agents.orchestrator.state import (
+    OrchestratorState,
+    StepKind,
+    StepWork,
+    Update,
+    find_goal,
+    find_step,
+    name_place,
+)
+from gristmill.agents.run_handle import RunHandle
+from gristmill.agents.runs import QuestionToAsk, Stepping
 
 FILES = ("list_files", "read_file", "search_files")
 READING = ("search_knowledge", "read_document", *FILES)
@@ -36,10 +44,10 @@ USE, STAY = "use", "stay"
 ASKED_AT = 2  # tries by the usual model, before a stronger one is asked for
 
 
-async def execute_step(state: State, desk: Desk, step: Stepping) -> Update:
-    model = await choose_model(state, desk)
-    brief = await make_brief(state, desk)
-    acted = await act(desk, brief, step)
+async def execute_step(state: OrchestratorState, handle: RunHandle, step: Stepping) -> Update:
+    model = await choose_model(state, handle)
+    brief = await make_brief(state, handle)
+    acted = await act(handle, brief, step)
     step.output = acted.describe()
     calls = [
         {
@@ -51,7 +59,7 @@ async def execute_step(state: State, desk: Desk, step: Stepping) -> Update:
         for one in acted.calls
     ]
     update: Update = {
-        "work": Work(text=acted.text, is_complete=acted.is_complete, calls=calls),
+        "work": StepWork(text=acted.text, is_complete=acted.is_complete, calls=calls),
         "tries": state.get("tries", 0) + 1,
         "changed_files": sorted({*state.get("changed_files", []), *acted.changed_files}),
         "artifacts": list(dict.fromkeys([*state.get("artifacts", []), *acted.artifacts])),
@@ -59,32 +67,34 @@ async def execute_step(state: State, desk: Desk, step: Stepping) -> Update:
     return update | ({"model": model} if model else {})
 
 
-async def choose_model(state: State, desk: Desk) -> str:
+async def choose_model(state: OrchestratorState, handle: RunHandle) -> str:
     """The stronger model of the settings, if the usual one has failed at this step and a person agrees; else none."""
-    stronger = desk.settings.agents.cloud_model
+    stronger = handle.settings.agents.cloud_model
     if not stronger or state.get("model") or state.get("tries", 0) < ASKED_AT:
         return ""
     sentence = (
-        f"Step {name_place(state)} failed {state.get('tries', 0)} times with {desk.thinker.model}: "
+        f"Step {name_place(state)} failed {state.get('tries', 0)} times with {handle.thinker.model}: "
         f"{find_step(state)['task']} May the model {stronger} be asked from now on? It sees what this run has read."
     )
-    (answer,) = await desk.ask(Asked("cloud_model", "cloud_model", sentence, (USE, STAY), {"model": stronger}))
+    (answer,) = await handle.ask(
+        QuestionToAsk("cloud_model", "cloud_model", sentence, (USE, STAY), {"model": stronger})
+    )
     if answer.choice != USE:
         return ""
-    desk.thinker.use(stronger)
+    handle.thinker.use(stronger)
     return stronger
 
 
-async def make_brief(state: State, desk: Desk) -> Brief:
+async def make_brief(state: OrchestratorState, handle: RunHandle) -> Brief:
     goal, planned = find_goal(state), find_step(state)
-    contexts = await desk.load_contexts()
+    contexts = await handle.load_contexts()
     task = f"{planned['task']}\n\nIt is a step towards: {goal['title']} (done when: {goal['done_when']})."
     verdict = state.get("verdict")
     if state.get("tries", 0) and verdict is not None:
         task += f"\n\nIt was tried before, and was not done: {verdict['reason']}"
-    budget = desk.budget(WORKING)
+    budget = handle.budget(WORKING)
     known = [
-        show_request(desk),  # a goal in a model's own words has lost half of what was said
+        show_request(handle),  # a goal in a model's own words has lost half of what was said
         show_plan(state) if len(state.get("goals", [])) > 1 or state.get("design") else "",
         show_contexts(contexts, goal["number"]),
         show_evidence(state),
@@ -95,9 +105,9 @@ async def make_brief(state: State, desk: Desk) -> Brief:
         role=ROLE,
         task=task,
         context=context,
-        tools=narrow_tools(TOOLS_OF[planned["kind"]], f"{planned['task']}\n{desk.run.request}"),
+        tools=narrow_tools(TOOLS_OF[planned["kind"]], f"{planned['task']}\n{handle.run.request}"),
         budget=budget,
-        rounds=desk.settings.agents.max_rounds,
+        rounds=handle.settings.agents.max_rounds,
         coding=planned["kind"] == "code",
         expects_change=planned["kind"] != "research",
         earlier=state.get("tries", 0),

@@ -3,7 +3,6 @@
 import re
 from collections.abc import Sequence
 
-from gristmill.agents.desk import Desk
 from gristmill.agents.orchestrator.intake import is_order
 from gristmill.agents.orchestrator.prompts import (
     PLANNING,
@@ -16,14 +15,15 @@ from gristmill.agents.orchestrator.prompts import (
 from gristmill.agents.orchestrator.shapes import Steps
 from gristmill.agents.orchestrator.state import (
     Goal,
+    OrchestratorState,
     PlannedStep,
-    State,
     StepKind,
     Update,
     find_goal,
     find_step,
     name_place,
 )
+from gristmill.agents.run_handle import RunHandle
 from gristmill.agents.runs import Stepping
 from gristmill.errors import BadAnswer
 
@@ -52,23 +52,23 @@ STEPS = """Name the steps that lead to goal {number}: {title} (done when: {done_
 Few steps, in their order. Each is one piece of work for one agent with tools. Plan no step that commits or pushes."""
 
 
-async def select_goal(state: State, desk: Desk, step: Stepping) -> Update:
+async def select_goal(state: OrchestratorState, handle: RunHandle, step: Stepping) -> Update:
     """The first goal that is open."""
     goal = next((one for one in state.get("goals", []) if one["state"] == "open"), None)
     step.output = {"goal": goal["title"] if goal else None}
     return {"current": goal["number"] if goal else 0, "steps": [], "at": 0, "tries": 0}
 
 
-async def plan_steps(state: State, desk: Desk, step: Stepping) -> Update:
+async def plan_steps(state: OrchestratorState, handle: RunHandle, step: Stepping) -> Update:
     goal = find_goal(state)
-    contexts = await desk.load_contexts()
+    contexts = await handle.load_contexts()
     task = STEPS.format(number=goal["number"], title=goal["title"], done_when=goal["done_when"])
     known = (show_plan(state), show_evidence(state), show_contexts(contexts, goal["number"]))
-    prompt = make_prompt(state, task, show_request(desk), *known)
+    prompt = make_prompt(state, task, show_request(handle), *known)
     try:
-        found = await desk.thinker.ask(prompt, Steps, step=step, budget=desk.budget(PLANNING))
+        found = await handle.thinker.ask(prompt, Steps, step=step, budget=handle.budget(PLANNING))
         planned = [PlannedStep(number=n, kind=one.kind, task=one.task.strip()) for n, one in enumerate(found.steps, 1)]
-        steps = correct_steps(planned, goal["title"], desk.run.request)
+        steps = correct_steps(planned, goal["title"], handle.run.request)
     except BadAnswer as error:
         steps = [PlannedStep(number=1, kind=guess_kind(goal["title"]), task=goal["title"])]
         step.output = {"note": f"The step was planned by rule: {error}", "steps": steps}
@@ -94,32 +94,32 @@ def guess_kind(text: str) -> StepKind:
     return "research"
 
 
-async def advance_step(state: State, desk: Desk, step: Stepping) -> Update:
+async def advance_step(state: OrchestratorState, handle: RunHandle, step: Stepping) -> Update:
     """What the step found out goes into the context of its goal."""
     work = state.get("work")
     text = work["text"] if work else ""
     done = find_step(state)
-    await desk.keep_context("step", name_place(state), shorten(f"{done['task']} → {text}", LONGEST_SUMMARY), text)
+    await handle.keep_context("step", name_place(state), shorten(f"{done['task']} → {text}", LONGEST_SUMMARY), text)
     return {"at": state.get("at", 0) + 1, "tries": 0}
 
 
-async def advance_goal(state: State, desk: Desk, step: Stepping) -> Update:
+async def advance_goal(state: OrchestratorState, handle: RunHandle, step: Stepping) -> Update:
     """What came of the steps goes up: into the summary of the goal, and from there into that of the whole."""
     goal = find_goal(state)
     is_done = state.get("at", 0) >= len(state.get("steps", []))
-    summary = shorten(await summarise_goal(state, desk, goal, is_done=is_done), LONGEST_GOAL_SUMMARY)
-    await desk.keep_context("goal", str(goal["number"]), summary)
+    summary = shorten(await summarise_goal(state, handle, goal, is_done=is_done), LONGEST_GOAL_SUMMARY)
+    await handle.keep_context("goal", str(goal["number"]), summary)
     ended = goal.copy()
     ended["state"], ended["summary"] = "done" if is_done else "failed", summary
     goals = [ended if one["number"] == goal["number"] else one for one in state.get("goals", [])]
     whole = "\n".join(f"{one['number']}. {one['title']}: {one['state']}. {one['summary']}".strip() for one in goals)
-    await desk.keep_context("epic", "1", shorten(state.get("goal", ""), LONGEST_SUMMARY), whole)
+    await handle.keep_context("epic", "1", shorten(state.get("goal", ""), LONGEST_SUMMARY), whole)
     step.output = {"goal": goal["title"], "state": ended["state"], "summary": summary}
     return {"goals": goals}
 
 
-async def summarise_goal(state: State, desk: Desk, goal: Goal, *, is_done: bool) -> str:
-    contexts = [one for one in await desk.load_contexts() if one.level == "step"]
+async def summarise_goal(state: OrchestratorState, handle: RunHandle, goal: Goal, *, is_done: bool) -> str:
+    contexts = [one for one in await handle.load_contexts() if one.level == "step"]
     own = [one.summary for one in contexts if one.place.split(".")[0] == str(goal["number"])]
     verdict = state.get("verdict")
     if not is_done and verdict is not None:

@@ -3,11 +3,11 @@
 import re
 
 from gristmill.agents.ask.question import recognise_language
-from gristmill.agents.desk import Desk
 from gristmill.agents.orchestrator.prompts import make_prompt, show_request
 from gristmill.agents.orchestrator.shapes import Understood
-from gristmill.agents.orchestrator.state import Category, State, Update
-from gristmill.agents.runs import Answer, Asked, Stepping
+from gristmill.agents.orchestrator.state import Category, OrchestratorState, Update
+from gristmill.agents.run_handle import RunHandle
+from gristmill.agents.runs import QuestionToAsk, Stepping, UserAnswer
 from gristmill.errors import BadAnswer
 
 MOST_QUESTIONS = 2  # that are asked back before one begins with what is known
@@ -24,38 +24,38 @@ ORDER = re.compile(
 LIST = re.compile(r"^\s*(?:[-*•]|\d+[.)])\s+\S", re.MULTILINE)
 
 
-async def intake(state: State, desk: Desk, step: Stepping) -> Update:
-    language = recognise_language(desk.run.request[:2_000]) or "en"
-    found: Update = {"language": language, "has_model": desk.thinker.is_there}
-    if not desk.thinker.is_there:
-        return found | {"category": guess_category(desk.run.request), "goal": shorten(desk.run.title)}
-    answers: list[Answer] = []
+async def intake(state: OrchestratorState, handle: RunHandle, step: Stepping) -> Update:
+    language = recognise_language(handle.run.request[:2_000]) or "en"
+    found: Update = {"language": language, "has_model": handle.thinker.is_there}
+    if not handle.thinker.is_there:
+        return found | {"category": guess_category(handle.run.request), "goal": shorten(handle.run.title)}
+    answers: list[UserAnswer] = []
     for n in range(1, MOST_QUESTIONS + 2):
         key = f"clarify {n}"
-        known = await desk.recall(key)
+        known = await handle.recall(key)
         if known is None:
-            understood = await understand(found, desk, step, answers)
+            understood = await understand(found, handle, step, answers)
             if understood.is_clear or not understood.question.strip() or n > MOST_QUESTIONS:
                 return found | {
-                    "category": correct_category(understood.category, desk.run.request),
+                    "category": correct_category(understood.category, handle.run.request),
                     "goal": understood.goal,
                 }
-            asked = Asked(key, "clarify", understood.question.strip())
+            asked = QuestionToAsk(key, "clarify", understood.question.strip())
         else:
-            asked = Asked(key, "clarify", known.sentence)
-        answers += await desk.ask(asked)
-    return found | {"category": guess_category(desk.run.request), "goal": shorten(desk.run.title)}
+            asked = QuestionToAsk(key, "clarify", known.sentence)
+        answers += await handle.ask(asked)
+    return found | {"category": guess_category(handle.run.request), "goal": shorten(handle.run.title)}
 
 
-async def understand(found: Update, desk: Desk, step: Stepping, answers: list[Answer]) -> Understood:
+async def understand(found: Update, handle: RunHandle, step: Stepping, answers: list[UserAnswer]) -> Understood:
     """By the model; by rule if it gives no answer that can be used."""
-    prompt = make_prompt(State(language=found["language"]), TASK, show_request(desk, answers))
+    prompt = make_prompt(OrchestratorState(language=found["language"]), TASK, show_request(handle, answers))
     try:
-        return await desk.thinker.ask(prompt, Understood, step=step, budget=desk.budget(16_000))
+        return await handle.thinker.ask(prompt, Understood, step=step, budget=handle.budget(16_000))
     except BadAnswer as error:
         step.output = {"note": f"The category was found by rule: {error}"}
-        goal = shorten(desk.run.title)
-        return Understood(category=guess_category(desk.run.request), goal=goal, is_clear=True)
+        goal = shorten(handle.run.title)
+        return Understood(category=guess_category(handle.run.request), goal=goal, is_clear=True)
 
 
 def correct_category(category: Category, request: str) -> Category:

@@ -6,14 +6,14 @@ from typing import Any
 
 from gristmill.agents.ask.answering import Answerer
 from gristmill.agents.ask.model import Passage
-from gristmill.agents.desk import Desk
-from gristmill.agents.orchestrator.state import Evidence
+from gristmill.agents.orchestrator.state import EvidencePassage
+from gristmill.agents.run_handle import RunHandle
 from gristmill.agents.runs import ReadText, Stepping
 from gristmill.db import Database
 from gristmill.ids import WorkItemId
 from gristmill.knowledge import Hits, search
 from gristmill.models import Embedder, fence_text
-from gristmill.qualifier import Memory, load_item_texts, load_memory
+from gristmill.qualifier import ItemMemory, load_item_texts, load_memory
 from gristmill.scopes import Scope
 from gristmill.settings import KnowledgeSettings
 
@@ -35,26 +35,26 @@ class WorkerFinder:
         )
 
 
-def make_answerer(desk: Desk, step: Stepping) -> Answerer:
+def make_answerer(handle: RunHandle, step: Stepping) -> Answerer:
     """Answers questions for this run, with its model and its priority."""
-    bench, thinker = desk.toolbox.bench, desk.thinker
-    embedders = bench.embedders if isinstance(bench.embedders, Sequence) else [bench.embedders]
-    finder = WorkerFinder(desk.db, embedders, bench.settings.knowledge)
+    context, thinker = handle.toolbox.context, handle.thinker
+    embedders = context.embedders if isinstance(context.embedders, Sequence) else [context.embedders]
+    finder = WorkerFinder(handle.db, embedders, context.settings.knowledge)
     llm = thinker.stream(step) if thinker.is_there else None
     # a model that is away is waited for: the run is tried again from its last checkpoint
-    return Answerer(desk.db, finder, bench.settings.ask, llm, thinker.model, where=thinker.where, falls_back=False)
+    return Answerer(handle.db, finder, context.settings.ask, llm, thinker.model, where=thinker.where, falls_back=False)
 
 
-async def find_evidence(desk: Desk, step: Stepping, query: str) -> list[Evidence]:
+async def find_evidence(handle: RunHandle, step: Stepping, query: str) -> list[EvidencePassage]:
     """The passages that fit best; from now on their words are nobody's orders."""
-    found, _ = await make_answerer(desk, step).find(query[:LONGEST_QUERY], desk.run.place)
+    found, _ = await make_answerer(handle, step).find(query[:LONGEST_QUERY], handle.run.place)
     for one in found.passages:
-        await desk.toolbox.read(ReadText(f"document {one.document}", f"{one.about}\n{one.text}"))
+        await handle.toolbox.read(ReadText(f"document {one.document}", f"{one.about}\n{one.text}"))
     return [describe_passage(one) for one in found.passages]
 
 
-def describe_passage(one: Passage) -> Evidence:
-    return Evidence(
+def describe_passage(one: Passage) -> EvidencePassage:
+    return EvidencePassage(
         number=one.number,
         document=int(one.document),
         page=one.page,
@@ -65,24 +65,24 @@ def describe_passage(one: Passage) -> Evidence:
     )
 
 
-async def recall_item(desk: Desk) -> str:
+async def recall_item(handle: RunHandle) -> str:
     """What the qualifier has found out about the item of a run, and its words if the request is somebody else's."""
-    if desk.run.item is None:
+    if handle.run.item is None:
         return ""
-    item = WorkItemId(desk.run.item)
-    async with desk.db.reading() as tx:
+    item = WorkItemId(handle.run.item)
+    async with handle.db.reading() as tx:
         memory = await load_memory(tx, item)
-        texts = await load_item_texts(tx, [item]) if desk.run.asked_by is not None else []
+        texts = await load_item_texts(tx, [item]) if handle.run.asked_by is not None else []
     parts = [describe_memory(memory)] if memory is not None else []
-    parts += [texts[0].text[:LONGEST_ITEM]] if texts and texts[0].text not in desk.run.request else []
+    parts += [texts[0].text[:LONGEST_ITEM]] if texts and texts[0].text not in handle.run.request else []
     if not parts:
         return ""
     text = "\n\n".join(parts)
-    await desk.toolbox.read(ReadText(f"item {item}", text))
+    await handle.toolbox.read(ReadText(f"item {item}", text))
     return fence_text(text, f"memory of item {item}")
 
 
-def describe_memory(memory: Memory) -> str:
+def describe_memory(memory: ItemMemory) -> str:
     lines = [memory.summary, f"It was routed as {memory.routing}: {memory.reason}" if memory.routing else ""]
     lines += [f"{name}: {_show(value)}" for name, value in memory.data.items() if value]
     return "\n".join(line for line in lines if line)

@@ -3,11 +3,11 @@
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 
-from gristmill.agents.desk import Desk
 from gristmill.agents.orchestrator.prompts import PLANNING, list_goals, make_prompt, show_evidence, show_request
-from gristmill.agents.orchestrator.shapes import Design, GoalDraft, Plan
-from gristmill.agents.orchestrator.state import Goal, State, Update
-from gristmill.agents.runs import Answer, Asked, QuestionKind, Stepping
+from gristmill.agents.orchestrator.shapes import Design, GoalDraft, GoalPlan
+from gristmill.agents.orchestrator.state import Goal, OrchestratorState, Update
+from gristmill.agents.run_handle import RunHandle
+from gristmill.agents.runs import QuestionKind, QuestionToAsk, Stepping, UserAnswer
 from gristmill.errors import BadAnswer
 
 APPROVE, CHANGE, STOP = "approve", "change", "stop"
@@ -19,53 +19,57 @@ EPIC = "Plan the epic: {goal}\nName its goals in the order in which they are rea
 DESIGN = """Design what is asked for: {goal}
 Describe what it consists of and how it works, then name the goals that lead there, each by itself checkable."""
 Draft = dict[str, Any]  # design and goals, as a question shows them
-MakeDraft = Callable[[Sequence[Answer]], Awaitable[Draft]]
+MakeDraft = Callable[[Sequence[UserAnswer]], Awaitable[Draft]]
 
 
-async def plan(state: State, desk: Desk, step: Stepping) -> Update:
-    draft = await draft_plan(SINGLE, state, desk, step, ())
+async def plan(state: OrchestratorState, handle: RunHandle, step: Stepping) -> Update:
+    draft = await draft_plan(SINGLE, state, handle, step, ())
     return {"goals": number_goals(draft["goals"])}
 
 
-async def plan_epic(state: State, desk: Desk, step: Stepping) -> Update:
-    async def make(answers: Sequence[Answer]) -> Draft:
-        return await draft_plan(EPIC, state, desk, step, answers)
+async def plan_epic(state: OrchestratorState, handle: RunHandle, step: Stepping) -> Update:
+    async def make(answers: Sequence[UserAnswer]) -> Draft:
+        return await draft_plan(EPIC, state, handle, step, answers)
 
-    return await agree(desk, "epic_plan", "Shall this plan be carried out?", make)
+    return await agree(handle, "epic_plan", "Shall this plan be carried out?", make)
 
 
-async def design(state: State, desk: Desk, step: Stepping) -> Update:
-    async def make(answers: Sequence[Answer]) -> Draft:
-        return await draft_design(state, desk, step, answers)
+async def design(state: OrchestratorState, handle: RunHandle, step: Stepping) -> Update:
+    async def make(answers: Sequence[UserAnswer]) -> Draft:
+        return await draft_design(state, handle, step, answers)
 
-    return await agree(desk, "generative_design", "Shall it be made by this design?", make)
+    return await agree(handle, "generative_design", "Shall it be made by this design?", make)
 
 
 # --- what the model proposes
 
 
-async def draft_plan(task: str, state: State, desk: Desk, step: Stepping, answers: Sequence[Answer]) -> Draft:
+async def draft_plan(
+    task: str, state: OrchestratorState, handle: RunHandle, step: Stepping, answers: Sequence[UserAnswer]
+) -> Draft:
     prompt = make_prompt(
-        state, task.format(goal=state.get("goal", "")), show_request(desk, answers), show_evidence(state)
+        state, task.format(goal=state.get("goal", "")), show_request(handle, answers), show_evidence(state)
     )
     try:
-        found = await desk.thinker.ask(prompt, Plan, step=step, budget=desk.budget(PLANNING))
+        found = await handle.thinker.ask(prompt, GoalPlan, step=step, budget=handle.budget(PLANNING))
     except BadAnswer as error:
         return plan_by_rule(state, step, error)
     return {"goals": [describe_goal(one) for one in found.goals]}
 
 
-async def draft_design(state: State, desk: Desk, step: Stepping, answers: Sequence[Answer]) -> Draft:
+async def draft_design(
+    state: OrchestratorState, handle: RunHandle, step: Stepping, answers: Sequence[UserAnswer]
+) -> Draft:
     task = DESIGN.format(goal=state.get("goal", ""))
-    prompt = make_prompt(state, task, show_request(desk, answers), show_evidence(state))
+    prompt = make_prompt(state, task, show_request(handle, answers), show_evidence(state))
     try:
-        found = await desk.thinker.ask(prompt, Design, step=step, budget=desk.budget(PLANNING))
+        found = await handle.thinker.ask(prompt, Design, step=step, budget=handle.budget(PLANNING))
     except BadAnswer as error:
         return plan_by_rule(state, step, error) | {"design": ""}
     return {"design": found.design, "goals": [describe_goal(one) for one in found.goals]}
 
 
-def plan_by_rule(state: State, step: Stepping, error: BadAnswer) -> Draft:
+def plan_by_rule(state: OrchestratorState, step: Stepping, error: BadAnswer) -> Draft:
     """A model that cannot plan may still be able to work: the request is the only goal."""
     step.output = {"note": f"The plan was made by rule: {error}"}
     return {"goals": [{"title": state.get("goal", ""), "done_when": "What was asked for is there."}]}
@@ -85,18 +89,18 @@ def number_goals(goals: Sequence[dict[str, str]]) -> list[Goal]:
 # --- what a person says
 
 
-async def agree(desk: Desk, kind: QuestionKind, sentence: str, make: MakeDraft) -> Update:
+async def agree(handle: RunHandle, kind: QuestionKind, sentence: str, make: MakeDraft) -> Update:
     """Ask a person about a draft, and make another one by what is said.
 
     What a person agreed to is what the question showed: after a restart it is read from there, and not made again.
     """
-    answers: list[Answer] = []
+    answers: list[UserAnswer] = []
     while True:
         key = f"{kind} {len(answers) + 1}"
-        known = await desk.recall(key)
+        known = await handle.recall(key)
         draft: Draft = dict(known.details) if known is not None else await make(answers)
         choices = (APPROVE, CHANGE, STOP) if len(answers) < MOST_CHANGES else (APPROVE, STOP)
-        (answer,) = await desk.ask(Asked(key, kind, describe_draft(sentence, draft), choices, draft))
+        (answer,) = await handle.ask(QuestionToAsk(key, kind, describe_draft(sentence, draft), choices, draft))
         if answer.choice == APPROVE:
             return {"design": draft.get("design", ""), "goals": number_goals(draft["goals"])}
         if answer.choice == STOP:

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from gristmill.agents.ask.excerpts import choose_excerpt
-from gristmill.agents.orchestrator.state import Goal, State
+from gristmill.agents.orchestrator.state import Goal, OrchestratorState
 from gristmill.agents.runs import Run
 from gristmill.wording import format_count
 
@@ -19,13 +19,13 @@ NEXT = {
 }
 
 
-def write_report(run: Run, state: State, summary: str = "") -> str:
+def write_report(run: Run, state: OrchestratorState, summary: str = "") -> str:
     """In Markdown: what came of it, what was done for it, and on what it stands."""
     parts = [f"# {run.title}", *_list_parts(run, state, summary)]
     return "\n\n".join(part for part in parts if part)
 
 
-def _list_parts(run: Run, state: State, summary: str) -> Iterator[str]:
+def _list_parts(run: Run, state: OrchestratorState, summary: str) -> Iterator[str]:
     if not state.get("has_model"):
         yield NO_MODEL
         yield list_passages(run, state)
@@ -43,7 +43,7 @@ def _list_parts(run: Run, state: State, summary: str) -> Iterator[str]:
         yield list_passages(run, state)
 
 
-def count_failures(state: State) -> str:
+def count_failures(state: OrchestratorState) -> str:
     """What was not reached, by rule, before the words of the model: it may say that all is well."""
     goals = state.get("goals", [])
     failed = [one for one in goals if one["state"] != "done"]
@@ -52,7 +52,7 @@ def count_failures(state: State) -> str:
     return f"{len(failed)} of {format_count(len(goals), 'goal')} {'was' if len(failed) == 1 else 'were'} not reached."
 
 
-def describe_work(state: State) -> str:
+def describe_work(state: OrchestratorState) -> str:
     """The goals and what came of them, the files and other things that are there now, and where they went."""
     parts = [
         f"## Design\n\n{design}" if (design := state.get("design")) else "",
@@ -70,7 +70,7 @@ def describe_goal(goal: Goal) -> str:
     return f"{line}\n  {goal['summary']}" if goal["summary"] else line
 
 
-def list_passages(run: Run, state: State) -> str:
+def list_passages(run: Run, state: OrchestratorState) -> str:
     """Of each passage the sentences that fit the request."""
     found = state.get("evidence", [])[:MOST_PASSAGES]
     shown = [
@@ -81,7 +81,7 @@ def list_passages(run: Run, state: State) -> str:
     return "\n\n".join(shown) or "Nothing that is stored fits."
 
 
-def list_sources(state: State) -> str:
+def list_sources(state: OrchestratorState) -> str:
     """The passages that the answer cites, each with its page."""
     cited = [one for one in state.get("evidence", []) if f"[{one['number']}]" in state.get("answer", "")]
     lines = [f"[{one['number']}] {one['title']}, document {one['document']}, page {one['page']}" for one in cited]

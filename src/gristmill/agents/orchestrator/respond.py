@@ -2,21 +2,21 @@
 
 from contextlib import aclosing
 
-from gristmill.agents.ask.model import Answer, Ended, Waits
-from gristmill.agents.desk import Desk
+from gristmill.agents.ask.model import AnswerEnded, CheckedAnswer, Waits
 from gristmill.agents.orchestrator.knowing import make_answerer
-from gristmill.agents.orchestrator.state import State, Update
+from gristmill.agents.orchestrator.state import OrchestratorState, Update
+from gristmill.agents.run_handle import RunHandle
 from gristmill.agents.runs import Stepping
 from gristmill.errors import BadAnswer, Transient
 
 LONGEST_QUESTION = 1_000  # characters of a request that is asked as it is
 
 
-async def respond(state: State, desk: Desk, step: Stepping) -> Update:
-    request = desk.run.request
+async def respond(state: OrchestratorState, handle: RunHandle, step: Stepping) -> Update:
+    request = handle.run.request
     question = request if len(request) <= LONGEST_QUESTION else state.get("goal", request[:LONGEST_QUESTION])
     try:
-        answer = await find_answer(desk, step, question)
+        answer = await find_answer(handle, step, question)
     except BadAnswer as error:
         step.output = {"note": str(error)}
         return {"answer": "", "citations": []}
@@ -30,17 +30,17 @@ async def respond(state: State, desk: Desk, step: Stepping) -> Update:
     return {"answer": answer.text, "citations": citations, "evidence": list_cited(state, answer)}
 
 
-async def find_answer(desk: Desk, step: Stepping, question: str) -> Answer:
-    async with aclosing(make_answerer(desk, step).answer(question, desk.run.place)) as events:
+async def find_answer(handle: RunHandle, step: Stepping, question: str) -> CheckedAnswer:
+    async with aclosing(make_answerer(handle, step).answer(question, handle.run.place)) as events:
         async for event in events:
             if isinstance(event, Waits):
                 await step.say(event.text)
-            if isinstance(event, Ended):
+            if isinstance(event, AnswerEnded):
                 return event.answer
     raise Transient("The answer broke off before its end.")
 
 
-def list_cited(state: State, answer: Answer) -> list[dict[str, object]]:
+def list_cited(state: OrchestratorState, answer: CheckedAnswer) -> list[dict[str, object]]:
     """The passages under the numbers that the answer cites them by."""
     return [
         {

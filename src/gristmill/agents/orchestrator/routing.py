@@ -3,18 +3,18 @@
 from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
-from gristmill.agents.orchestrator.state import State
+from gristmill.agents.orchestrator.state import OrchestratorState
 
 MOST_TRIES = 3  # of one step
-Route = Callable[[State], str]
+Route = Callable[[OrchestratorState], str]
 
 
-def is_over(state: State) -> bool:
+def is_over(state: OrchestratorState) -> bool:
     """Whether it must end now, with what it has: somebody said so, or it has visited as many nodes as it may."""
     return bool(state.get("ended")) or state.get("iterations", 0) >= state.get("most", 1)
 
 
-def route_category(state: State) -> str:
+def route_category(state: OrchestratorState) -> str:
     if is_over(state) or not state.get("has_model"):
         return "finalize"
     match state.get("category", "SINGLE_TASK"):
@@ -28,13 +28,13 @@ def route_category(state: State) -> str:
             return "design"
 
 
-def route_goal(state: State) -> str:
+def route_goal(state: OrchestratorState) -> str:
     if is_over(state):
         return "finalize"
     return "plan_steps" if state.get("current") else "git_operations"
 
 
-def route_verdict(state: State) -> str:
+def route_verdict(state: OrchestratorState) -> str:
     """A step that is not done is tried again; one that cannot be done ends its goal."""
     if is_over(state):
         return "finalize"
@@ -44,7 +44,7 @@ def route_verdict(state: State) -> str:
     return "execute_step" if state.get("tries", 0) < MOST_TRIES else "advance_goal"
 
 
-def route_step(state: State) -> str:
+def route_step(state: OrchestratorState) -> str:
     if is_over(state):
         return "finalize"
     return "execute_step" if state.get("at", 0) < len(state.get("steps", [])) else "advance_goal"
@@ -53,7 +53,7 @@ def route_step(state: State) -> str:
 def go_to(node: str) -> Route:
     """There, unless it must end."""
 
-    def route(state: State) -> str:
+    def route(state: OrchestratorState) -> str:
         return "finalize" if is_over(state) else node
 
     return route

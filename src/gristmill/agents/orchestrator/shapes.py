@@ -29,7 +29,7 @@ class GoalDraft(BaseModel):
     done_when: str = Field(min_length=3, max_length=300, description="By what one sees that it is so.")
 
 
-class Plan(BaseModel):
+class GoalPlan(BaseModel):
     """The goals of a request, in the order in which they are reached."""
 
     goals: list[GoalDraft] = Field(min_length=1, max_length=MOST_GOALS)

@@ -8,7 +8,7 @@ StepKind = Literal["research", "code", "write", "communicate", "track"]
 Update = dict[str, Any]
 
 
-class Evidence(TypedDict):
+class EvidencePassage(TypedDict):
     """A passage that fits the request, and where it stands."""
 
     number: int
@@ -38,7 +38,7 @@ class PlannedStep(TypedDict):
     task: str
 
 
-class Verdict(TypedDict):
+class StepVerdict(TypedDict):
     """Whether a step is done, and by what that was judged."""
 
     is_done: bool
@@ -46,7 +46,7 @@ class Verdict(TypedDict):
     by: Literal["rule", "model"]
 
 
-class Work(TypedDict):
+class StepWork(TypedDict):
     """What came of the last step."""
 
     text: str
@@ -54,7 +54,7 @@ class Work(TypedDict):
     calls: list[dict[str, Any]]
 
 
-class State(TypedDict, total=False):
+class OrchestratorState(TypedDict, total=False):
     """How far a run is. Every node adds one to `iterations`; `ended` says why it must come to its end early."""
 
     most: int
@@ -64,7 +64,7 @@ class State(TypedDict, total=False):
     language: str
     category: Category
     goal: str
-    evidence: list[Evidence]
+    evidence: list[EvidencePassage]
     known: str  # what the item's memory and the session know
     design: str
     goals: list[Goal]
@@ -72,8 +72,8 @@ class State(TypedDict, total=False):
     steps: list[PlannedStep]
     at: int  # the place of the step in `steps`
     tries: int  # of this step
-    work: Work
-    verdict: Verdict
+    work: StepWork
+    verdict: StepVerdict
     changed_files: list[str]
     artifacts: list[str]
     answer: str
@@ -83,15 +83,15 @@ class State(TypedDict, total=False):
     report: str
 
 
-def find_goal(state: State) -> Goal:
+def find_goal(state: OrchestratorState) -> Goal:
     """The goal that is worked on."""
     return next(one for one in state.get("goals", []) if one["number"] == state.get("current"))
 
 
-def find_step(state: State) -> PlannedStep:
+def find_step(state: OrchestratorState) -> PlannedStep:
     return state.get("steps", [])[state.get("at", 0)]
 
 
-def name_place(state: State) -> str:
+def name_place(state: OrchestratorState) -> str:
     """The place in the plan: 2.1 is the first step of the second goal."""
     return f"{state.get('current', 0)}.{find_step(state)['number']}"

@@ -3,13 +3,13 @@
 from gristmill.agents.runs.contexts import Context, Level, load_contexts, put_context
 from gristmill.agents.runs.keeping import clean_text, write_keepable
 from gristmill.agents.runs.listing import LOOK, RunPortion, WantedRuns, list_questions, list_runs
-from gristmill.agents.runs.model import ENDED, STATES, Run, RunState, Started
+from gristmill.agents.runs.model import ENDED, STATES, Run, RunState, RunWish
 from gristmill.agents.runs.questions import (
-    Answer,
-    Asked,
     Question,
     QuestionKind,
-    Waiting,
+    QuestionToAsk,
+    UserAnswer,
+    WaitingForUser,
     ask,
     count_open_questions,
     find_question,
@@ -20,8 +20,8 @@ from gristmill.agents.runs.questions import (
     withdraw_stale_questions,
 )
 from gristmill.agents.runs.steps import (
+    AgentStep,
     Cost,
-    Step,
     StepLine,
     Stepping,
     begin_step,
@@ -68,23 +68,23 @@ __all__ = [
     "ENDED",
     "LOOK",
     "STATES",
-    "Answer",
-    "Asked",
+    "AgentStep",
     "Context",
     "Cost",
     "Level",
     "Question",
     "QuestionKind",
+    "QuestionToAsk",
     "ReadText",
     "Rival",
     "Run",
     "RunPortion",
     "RunState",
-    "Started",
-    "Step",
+    "RunWish",
     "StepLine",
     "Stepping",
-    "Waiting",
+    "UserAnswer",
+    "WaitingForUser",
     "WantedRuns",
     "abandon_runs",
     "add_run",

@@ -13,7 +13,7 @@ ENDED: frozenset[RunState] = frozenset(("completed", "failed", "stopped"))
 
 
 @dataclass(frozen=True)
-class Started:
+class RunWish:
     """A run as somebody asks for it.
 
     `asked_by` is the person whose words the request is. A run for an item that came from outside has none: its request

@@ -25,12 +25,12 @@ QuestionKind = Literal[
 ]
 
 
-class Waiting(GristmillError):
+class WaitingForUser(GristmillError):
     """A person is asked: the run ends its task here, and goes on when all of its questions are answered."""
 
 
 @dataclass(frozen=True)
-class Asked:
+class QuestionToAsk:
     """A question as a run asks it. The same key is the same question: after a restart it is not asked again."""
 
     key: str
@@ -70,7 +70,7 @@ class Question:
         return "open" if self.withdrawn_at is None else "withdrawn"
 
 
-class Answer(NamedTuple):
+class UserAnswer(NamedTuple):
     """What a person answered."""
 
     key: str
@@ -80,7 +80,7 @@ class Answer(NamedTuple):
     by: str
 
 
-async def ask(tx: Tx, run: RunId, asked: Asked) -> Question:
+async def ask(tx: Tx, run: RunId, asked: QuestionToAsk) -> Question:
     """The question as it stands, with its answer if a person gave one; the caller holds the run."""
     await tx.execute(
         SQL["add_question"],
@@ -115,9 +115,9 @@ async def count_open_questions(tx: Tx) -> int:
     return await tx.only_value(SQL["count_open"], int)
 
 
-async def load_answers(tx: Tx, run: RunId) -> list[Answer]:
+async def load_answers(tx: Tx, run: RunId) -> list[UserAnswer]:
     """Everything that persons have answered to a run, the oldest first."""
-    return await tx.all(SQL["load_answers"], Answer, run=run)
+    return await tx.all(SQL["load_answers"], UserAnswer, run=run)
 
 
 async def note_answer(tx: Tx, question: Question, *, choice: str | None, answer: str, by: str) -> None:

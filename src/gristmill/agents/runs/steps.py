@@ -13,7 +13,7 @@ from gristmill.ids import RunId, StepId
 
 
 @dataclass(frozen=True)
-class Step:
+class AgentStep:
     """A row of `agent_step`."""
 
     id: StepId
@@ -131,14 +131,14 @@ async def end_lost_steps(tx: Tx, run: RunId) -> None:
     await tx.execute(SQL["end_lost_steps"], run=run)
 
 
-async def list_steps(tx: Tx, run: RunId, *, after: int = 0, limit: int = 1_000) -> list[Step]:
+async def list_steps(tx: Tx, run: RunId, *, after: int = 0, limit: int = 1_000) -> list[AgentStep]:
     """The steps in the order in which they began."""
-    return await tx.all(SQL["list_steps"], Step, run=run, after=after, limit=limit)
+    return await tx.all(SQL["list_steps"], AgentStep, run=run, after=after, limit=limit)
 
 
-async def list_steps_of_node(tx: Tx, run: RunId, node: str) -> list[Step]:
+async def list_steps_of_node(tx: Tx, run: RunId, node: str) -> list[AgentStep]:
     """All visits of one node, in their order."""
-    return await tx.all(SQL["list_steps_of_node"], Step, run=run, node=node)
+    return await tx.all(SQL["list_steps_of_node"], AgentStep, run=run, node=node)
 
 
 async def list_step_lines(tx: Tx, run: RunId, *, after: int = 0, limit: int = 10_000) -> list[StepLine]:
@@ -146,8 +146,8 @@ async def list_step_lines(tx: Tx, run: RunId, *, after: int = 0, limit: int = 10
     return await tx.all(SQL["list_step_lines"], StepLine, run=run, after=after, limit=limit)
 
 
-async def load_step(tx: Tx, run: RunId, id_: StepId) -> Step:
-    found = await tx.one(SQL["load_step"], Step, run=run, id=id_)
+async def load_step(tx: Tx, run: RunId, id_: StepId) -> AgentStep:
+    found = await tx.one(SQL["load_step"], AgentStep, run=run, id=id_)
     if found is None:
         raise Unknown(f"There is no step {id_} of run {run}.")
     return found

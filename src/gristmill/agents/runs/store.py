@@ -5,7 +5,7 @@ from datetime import datetime, timedelta
 from typing import LiteralString, NamedTuple, TypeVar
 
 from gristmill.agents.letters import BACKGROUND_KEY, SERIAL_KEY, RunAgent
-from gristmill.agents.runs.model import Run, RunState, Started
+from gristmill.agents.runs.model import Run, RunState, RunWish
 from gristmill.db import Column, Tx, queries
 from gristmill.errors import LeaseLost, Refused, Unknown
 from gristmill.ids import RunId, TaskId, WorkItemId
@@ -46,7 +46,7 @@ class Unfinished(NamedTuple):
 T = TypeVar("T", Rival, Unfinished)
 
 
-async def start_run(tx: Tx, wanted: Started) -> RunId:
+async def start_run(tx: Tx, wanted: RunWish) -> RunId:
     """Write a run down and send it on its way; background work gives way to a person's."""
     run = await add_run(tx, wanted)
     await _send_run(tx, await load_run(tx, run))
@@ -55,7 +55,7 @@ async def start_run(tx: Tx, wanted: Started) -> RunId:
     return run
 
 
-async def add_run(tx: Tx, wanted: Started) -> RunId:
+async def add_run(tx: Tx, wanted: RunWish) -> RunId:
     """Write a run down; that of an item is carried by the item's own task."""
     request = wanted.request.strip()
     if not request:

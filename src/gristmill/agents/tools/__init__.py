@@ -38,7 +38,7 @@ from gristmill.agents.tools import (
     write_document,
     write_file,
 )
-from gristmill.agents.tools.model import AnyTool, Arguments, Bench, Prepared, Search, Tool, ToolResult
+from gristmill.agents.tools.model import AnyTool, Arguments, PreparedEffect, Search, Tool, ToolContext, ToolResult
 from gristmill.agents.tools.toolbox import Calls, PastCall, Toolbox
 
 MODULES = (
@@ -85,12 +85,12 @@ __all__ = [
     "TOOLS",
     "AnyTool",
     "Arguments",
-    "Bench",
     "Calls",
     "PastCall",
-    "Prepared",
+    "PreparedEffect",
     "Search",
     "Tool",
+    "ToolContext",
     "ToolResult",
     "Toolbox",
 ]

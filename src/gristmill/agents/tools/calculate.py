@@ -8,7 +8,7 @@ from typing import Any
 
 from pydantic import Field
 
-from gristmill.agents.tools.model import Arguments, Bench, Tool, ToolResult
+from gristmill.agents.tools.model import Arguments, Tool, ToolContext, ToolResult
 from gristmill.errors import Refused
 
 LONGEST = 4_000  # characters
@@ -44,7 +44,7 @@ class Calculate(Arguments):
     )
 
 
-async def calculate(arguments: Calculate, bench: Bench) -> ToolResult:
+async def calculate(arguments: Calculate, context: ToolContext) -> ToolResult:
     value = compute(arguments.expression)
     written = format(value, "f")
     return ToolResult(f"{arguments.expression.strip()} = {written}", {"value": written})

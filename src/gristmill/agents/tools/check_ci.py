@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterator
 
-from gristmill.agents.tools.model import Arguments, Bench, Tool, ToolResult
+from gristmill.agents.tools.model import Arguments, Tool, ToolContext, ToolResult
 from gristmill.errors import Refused
 
 PIPELINE = re.compile(
@@ -29,8 +29,8 @@ class CheckCi(Arguments):
     """Nothing is to be said."""
 
 
-async def check_ci(arguments: CheckCi, bench: Bench) -> ToolResult:
-    files = await bench.files()
+async def check_ci(arguments: CheckCi, context: ToolContext) -> ToolResult:
+    files = await context.files()
     looked_at, found = list[str](), list[str]()
     for path in await files.list_files():
         if not PIPELINE.search(path):

@@ -2,7 +2,7 @@
 
 from pydantic import Field
 
-from gristmill.agents.tools.model import Arguments, Bench, Tool, ToolResult
+from gristmill.agents.tools.model import Arguments, Tool, ToolContext, ToolResult
 from gristmill.agents.tools.places import TRACKERS, find_place
 from gristmill.sources import open_tracker
 
@@ -15,8 +15,8 @@ class CommentOnIssue(Arguments):
     text: str = Field(min_length=1, max_length=30_000, description="The comment.")
 
 
-async def comment_on_issue(arguments: CommentOnIssue, bench: Bench) -> ToolResult:
-    source = await find_place(bench, arguments.tracker, TRACKERS)
+async def comment_on_issue(arguments: CommentOnIssue, context: ToolContext) -> ToolResult:
+    source = await find_place(context, arguments.tracker, TRACKERS)
     async with open_tracker(source) as tracker:
         made = await tracker.comment(arguments.issue, arguments.text)
     return ToolResult(f"The comment is on {arguments.issue}. {made.url}".strip(), {"url": made.url})

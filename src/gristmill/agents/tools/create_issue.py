@@ -2,7 +2,7 @@
 
 from pydantic import Field
 
-from gristmill.agents.tools.model import Arguments, Bench, Tool, ToolResult
+from gristmill.agents.tools.model import Arguments, Tool, ToolContext, ToolResult
 from gristmill.agents.tools.places import TRACKERS, find_place
 from gristmill.sources import open_tracker
 
@@ -16,8 +16,8 @@ class CreateIssue(Arguments):
     text: str = Field(max_length=30_000, description="What it is about.")
 
 
-async def create_issue(arguments: CreateIssue, bench: Bench) -> ToolResult:
-    source = await find_place(bench, arguments.tracker, TRACKERS)
+async def create_issue(arguments: CreateIssue, context: ToolContext) -> ToolResult:
+    source = await find_place(context, arguments.tracker, TRACKERS)
     async with open_tracker(source) as tracker:
         made = await tracker.open_issue(arguments.project, arguments.title, arguments.text)
     return ToolResult(f"The issue is {made.name}: {made.url}", {"issue": made.name, "url": made.url})

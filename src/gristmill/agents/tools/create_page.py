@@ -2,7 +2,7 @@
 
 from pydantic import Field
 
-from gristmill.agents.tools.model import Arguments, Bench, Tool, ToolResult
+from gristmill.agents.tools.model import Arguments, Tool, ToolContext, ToolResult
 from gristmill.agents.tools.places import WIKIS, find_place
 from gristmill.sources import open_wiki
 
@@ -16,8 +16,8 @@ class CreatePage(Arguments):
     text: str = Field(min_length=1, max_length=200_000, description="The page, in Markdown.")
 
 
-async def create_page(arguments: CreatePage, bench: Bench) -> ToolResult:
-    source = await find_place(bench, arguments.wiki, WIKIS)
+async def create_page(arguments: CreatePage, context: ToolContext) -> ToolResult:
+    source = await find_place(context, arguments.wiki, WIKIS)
     async with open_wiki(source) as wiki:
         page = await wiki.create(arguments.space, arguments.title, arguments.text)
     return ToolResult(f"The page is {page.id}: {page.url}", {"page": page.id, "url": page.url})

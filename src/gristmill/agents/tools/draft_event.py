@@ -2,25 +2,25 @@
 
 from pydantic import Field
 
-from gristmill.agents.tools.events import Event, describe, write_calendar
-from gristmill.agents.tools.model import Bench, Prepared, Tool, ToolResult
+from gristmill.agents.tools.events import EventArguments, describe, write_calendar
+from gristmill.agents.tools.model import PreparedEffect, Tool, ToolContext, ToolResult
 from gristmill.agents.workspaces import split_path
 
 
-class DraftEvent(Event):
+class DraftEvent(EventArguments):
     """An event, and the file that it is written to."""
 
     path: str = Field(max_length=500, pattern=r"\.ics$", description="A file of the workspace that ends with .ics.")
 
 
-async def prepare(arguments: DraftEvent, bench: Bench) -> Prepared:
-    return Prepared(files=["/".join(split_path(arguments.path))])
+async def prepare(arguments: DraftEvent, context: ToolContext) -> PreparedEffect:
+    return PreparedEffect(files=["/".join(split_path(arguments.path))])
 
 
-async def draft_event(arguments: DraftEvent, bench: Bench) -> ToolResult:
-    begun = bench.begun
+async def draft_event(arguments: DraftEvent, context: ToolContext) -> ToolResult:
+    begun = context.begun
     content = write_calendar(arguments, key=begun.key, now=begun.row.intended_at)
-    await (await bench.files()).write(arguments.path, content.decode())
+    await (await context.files()).write(arguments.path, content.decode())
     return ToolResult(f"The event is in {arguments.path}. Nobody was invited.")
 
 

@@ -12,7 +12,7 @@ from gristmill.agents.tools.model import Arguments
 calendars: Any = icalendar  # its types are partly unknown
 
 
-class Event(Arguments):
+class EventArguments(Arguments):
     """An event."""
 
     title: str = Field(min_length=1, max_length=300, description="One line.")
@@ -39,7 +39,7 @@ class Event(Arguments):
         return ends
 
 
-def write_calendar(event: Event, *, key: str, now: datetime) -> bytes:
+def write_calendar(event: EventArguments, *, key: str, now: datetime) -> bytes:
     """A calendar with this one event; its UID is made of the key."""
     calendar = calendars.Calendar()
     calendar.add("prodid", "-//gristmill//agents//EN")
@@ -60,6 +60,6 @@ def write_calendar(event: Event, *, key: str, now: datetime) -> bytes:
     return bytes(calendar.to_ical())
 
 
-def describe(event: Event) -> str:
+def describe(event: EventArguments) -> str:
     who = f" with {', '.join(event.attendees)}" if event.attendees else ""
     return f"“{event.title}” on {event.begins:%Y-%m-%d %H:%M}{who}."

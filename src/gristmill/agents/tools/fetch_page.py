@@ -2,9 +2,9 @@
 
 from pydantic import Field
 
-from gristmill.agents.tools.model import Arguments, Bench, Tool, ToolResult
+from gristmill.agents.tools.model import Arguments, Tool, ToolContext, ToolResult
 from gristmill.errors import Refused
-from gristmill.sources import Fetched, convert_apart
+from gristmill.sources import FetchedPage, convert_apart
 
 LONGEST = 40_000  # characters
 HTML = ("text/html", "application/xhtml+xml")
@@ -17,7 +17,7 @@ class FetchPage(Arguments):
     url: str = Field(min_length=8, max_length=2_000, pattern=r"^https?://\S+$", description="The whole address.")
 
 
-async def fetch_page(arguments: FetchPage, bench: Bench) -> ToolResult:
+async def fetch_page(arguments: FetchPage, context: ToolContext) -> ToolResult:
     """A page that sends us elsewhere is not followed to another host: nobody has named that one."""
     host = host_of(arguments.url)
 
@@ -25,17 +25,17 @@ async def fetch_page(arguments: FetchPage, bench: Bench) -> ToolResult:
         if host_of(url) != host:
             raise Refused(f"{arguments.url} leads to another host, {url}: fetch that address if it is meant.")
 
-    page = await bench.fetcher.get(arguments.url, types=TYPES, check_redirect=check_redirect)
-    text = await read_text(page, bench)
+    page = await context.fetcher.get(arguments.url, types=TYPES, check_redirect=check_redirect)
+    text = await read_text(page, context)
     return ToolResult(text[:LONGEST] or "The page has no text.", {"url": page.url}, f"the page {page.url}")
 
 
-async def read_text(page: Fetched, bench: Bench) -> str:
+async def read_text(page: FetchedPage, context: ToolContext) -> str:
     if page.content_type not in HTML:
         return page.body.decode(page.charset or "utf-8", errors="replace")
-    documents = bench.settings.documents
+    documents = context.settings.documents
     seconds, memory = documents.timeout.total_seconds(), documents.memory
-    return (await convert_apart(bench.processes, page, seconds=seconds, memory=memory)).text
+    return (await convert_apart(context.processes, page, seconds=seconds, memory=memory)).text
 
 
 def host_of(url: str) -> str:

@@ -2,7 +2,7 @@
 
 from pydantic import Field
 
-from gristmill.agents.tools.model import Arguments, Bench, Prepared, Tool, ToolResult
+from gristmill.agents.tools.model import Arguments, PreparedEffect, Tool, ToolContext, ToolResult
 from gristmill.errors import Refused
 
 
@@ -12,13 +12,13 @@ class GitBranch(Arguments):
     branch: str = Field(pattern=r"^[\w][\w./-]{0,150}$", description="Its name, for example agent/fix-login.")
 
 
-async def prepare(arguments: GitBranch, bench: Bench) -> Prepared:
-    await (await bench.files()).ask_git("check-ref-format", "--branch", arguments.branch)
-    return Prepared(branch=arguments.branch)
+async def prepare(arguments: GitBranch, context: ToolContext) -> PreparedEffect:
+    await (await context.files()).ask_git("check-ref-format", "--branch", arguments.branch)
+    return PreparedEffect(branch=arguments.branch)
 
 
-async def git_branch(arguments: GitBranch, bench: Bench) -> ToolResult:
-    files = await bench.files()
+async def git_branch(arguments: GitBranch, context: ToolContext) -> ToolResult:
+    files = await context.files()
     async with files.writing:
         try:
             await files.ask_git("switch", "--quiet", "--no-guess", arguments.branch)

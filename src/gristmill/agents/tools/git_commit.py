@@ -5,7 +5,7 @@ from typing import Any
 
 from pydantic import Field
 
-from gristmill.agents.tools.model import Arguments, Bench, Prepared, Tool, ToolResult
+from gristmill.agents.tools.model import Arguments, PreparedEffect, Tool, ToolContext, ToolResult
 from gristmill.agents.workspaces import Workspace, is_draft, name_author
 from gristmill.errors import Refused
 from gristmill.wording import format_count
@@ -61,27 +61,27 @@ def write_paths(paths: Sequence[str]) -> str:
     return "".join(f":(top,literal){one}\0" for one in paths)
 
 
-async def prepare(arguments: GitCommit, bench: Bench) -> Prepared:
+async def prepare(arguments: GitCommit, context: ToolContext) -> PreparedEffect:
     """Which files on which branch: that is what the policy judges, and what is committed."""
-    branch = (await (await bench.files()).ask_git("rev-parse", "--abbrev-ref", "HEAD")).strip()
-    changed = await find_changes(await bench.files())
+    branch = (await (await context.files()).ask_git("rev-parse", "--abbrev-ref", "HEAD")).strip()
+    changed = await find_changes(await context.files())
     wanted = [one for one in changed if not arguments.paths or one in arguments.paths]
     if not wanted:
         raise Refused("There is nothing to commit: no such file has changed.")
-    parent = (await (await bench.files()).ask_git("rev-parse", "HEAD")).strip()
-    shown = await show_difference(await bench.files(), wanted)
-    return Prepared({**shown, "parent": parent, "files": wanted}, wanted, branch)
+    parent = (await (await context.files()).ask_git("rev-parse", "HEAD")).strip()
+    shown = await show_difference(await context.files(), wanted)
+    return PreparedEffect({**shown, "parent": parent, "files": wanted}, wanted, branch)
 
 
-async def git_commit(arguments: GitCommit, bench: Bench) -> ToolResult:
-    files = await bench.files()
+async def git_commit(arguments: GitCommit, context: ToolContext) -> ToolResult:
+    files = await context.files()
     async with files.writing:
-        return await commit(arguments, bench, files)
+        return await commit(arguments, context, files)
 
 
-async def commit(arguments: GitCommit, bench: Bench, files: Workspace) -> ToolResult:
-    prepared = bench.begun.row.prepared
-    if bench.begun.is_repeated and (found := await find_commit(files, bench.begun.key)):
+async def commit(arguments: GitCommit, context: ToolContext, files: Workspace) -> ToolResult:
+    prepared = context.begun.row.prepared
+    if context.begun.is_repeated and (found := await find_commit(files, context.begun.key)):
         return ToolResult(f"Committed as {found}.", {"commit": found})
     branch = (await files.ask_git("rev-parse", "--abbrev-ref", "HEAD")).strip()
     if branch != prepared["branch"]:
@@ -89,7 +89,7 @@ async def commit(arguments: GitCommit, bench: Bench, files: Workspace) -> ToolRe
     await check_unchanged(files, prepared["data"])
     paths = write_paths(prepared["data"]["files"])
     await files.ask_git("add", "--all", *BY_PATHS, given=paths)
-    message = f"{arguments.message.strip()}\n\n{TRAILER}: {bench.begun.key}\n"
+    message = f"{arguments.message.strip()}\n\n{TRAILER}: {context.begun.key}\n"
     words = (*name_author(), "commit", "--quiet", "--no-verify", "--only", "-m", message)
     await files.ask_git(*words, *BY_PATHS, given=paths)
     commit = (await files.ask_git("rev-parse", "HEAD")).strip()

@@ -2,7 +2,7 @@
 
 from pydantic import Field
 
-from gristmill.agents.tools.model import Arguments, Bench, Tool, ToolResult
+from gristmill.agents.tools.model import Arguments, Tool, ToolContext, ToolResult
 
 
 class GitDiff(Arguments):
@@ -17,9 +17,9 @@ class GitDiff(Arguments):
     path: str = Field(default="", max_length=500, description="Only this file or folder; none: all.")
 
 
-async def git_diff(arguments: GitDiff, bench: Bench) -> ToolResult:
+async def git_diff(arguments: GitDiff, context: ToolContext) -> ToolResult:
     where = [f":(top,literal){arguments.path.strip('/')}"] if arguments.path.strip("/") else []
-    said = await (await bench.files()).ask_git(
+    said = await (await context.files()).ask_git(
         "diff", "--no-color", "--no-ext-diff", "--no-textconv", "--ignore-submodules=all", arguments.since, "--", *where
     )
     return ToolResult(said.rstrip() or "Nothing has changed.", {}, "git diff")

@@ -2,7 +2,7 @@
 
 from pydantic import Field
 
-from gristmill.agents.tools.model import Arguments, Bench, Tool, ToolResult
+from gristmill.agents.tools.model import Arguments, Tool, ToolContext, ToolResult
 
 
 class GitLog(Arguments):
@@ -12,9 +12,9 @@ class GitLog(Arguments):
     path: str = Field(default="", max_length=500, description="Only those that changed this file or folder.")
 
 
-async def git_log(arguments: GitLog, bench: Bench) -> ToolResult:
+async def git_log(arguments: GitLog, context: ToolContext) -> ToolResult:
     where = [f":(top,literal){arguments.path.strip('/')}"] if arguments.path.strip("/") else []
-    said = await (await bench.files()).ask_git(
+    said = await (await context.files()).ask_git(
         "log", f"--max-count={arguments.count}", "--no-color", "--format=%h %ad %an: %s", "--date=short", "--", *where
     )
     return ToolResult(said.rstrip() or "There are no such commits.", {}, "git log")

@@ -2,7 +2,7 @@
 
 from pydantic import Field
 
-from gristmill.agents.tools.model import Arguments, Bench, Prepared, Tool, ToolResult
+from gristmill.agents.tools.model import Arguments, PreparedEffect, Tool, ToolContext, ToolResult
 from gristmill.agents.workspaces import Workspace
 from gristmill.errors import Permanent, Refused
 
@@ -16,9 +16,9 @@ class GitPush(Arguments):
     branch: str = Field(pattern=r"^[\w][\w./-]{0,150}$", description="The branch of the workspace that is pushed.")
 
 
-async def prepare(arguments: GitPush, bench: Bench) -> Prepared:
+async def prepare(arguments: GitPush, context: ToolContext) -> PreparedEffect:
     """Which commit goes where: exactly this one is approved, whatever the workspace becomes meanwhile."""
-    files = await bench.files()
+    files = await context.files()
     if files.remote is None:
         raise Refused("The workspace is no clone: there is nowhere to push to.")
     await files.ask_git("check-ref-format", "--branch", arguments.branch)
@@ -26,14 +26,14 @@ async def prepare(arguments: GitPush, bench: Bench) -> Prepared:
     new = await files.ask_git(
         "log", f"--max-count={MOST_SHOWN}", "--no-color", "--format=%h %s", commit, "--not", "--remotes=origin"
     )
-    return Prepared(
+    return PreparedEffect(
         {"commit": commit, "to": files.remote, "commits": new.splitlines()}, branch=arguments.branch, pushes=True
     )
 
 
-async def git_push(arguments: GitPush, bench: Bench) -> ToolResult:
+async def git_push(arguments: GitPush, context: ToolContext) -> ToolResult:
     """Pushing the same commit again changes nothing, so that it may be repeated."""
-    files, prepared = await bench.files(), bench.begun.row.prepared["data"]
+    files, prepared = await context.files(), context.begun.row.prepared["data"]
     commit, to = prepared["commit"], prepared["to"]
     ref = f"refs/heads/{arguments.branch}"
     try:

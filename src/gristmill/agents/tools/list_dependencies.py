@@ -6,7 +6,7 @@ import tomllib
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple, cast
 
-from gristmill.agents.tools.model import Arguments, Bench, Tool, ToolResult
+from gristmill.agents.tools.model import Arguments, Tool, ToolContext, ToolResult
 from gristmill.errors import Refused
 
 MOST_SHOWN = 500
@@ -32,8 +32,8 @@ class ListDependencies(Arguments):
     """Nothing is to be said."""
 
 
-async def list_dependencies(arguments: ListDependencies, bench: Bench) -> ToolResult:
-    files = await bench.files()
+async def list_dependencies(arguments: ListDependencies, context: ToolContext) -> ToolResult:
+    files = await context.files()
     found: list[Dependency] = []
     unread: list[str] = []
     for path in await files.list_files():

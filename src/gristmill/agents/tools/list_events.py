@@ -5,7 +5,7 @@ from datetime import date
 
 from pydantic import Field
 
-from gristmill.agents.tools.model import Arguments, Bench, Tool, ToolResult
+from gristmill.agents.tools.model import Arguments, Tool, ToolContext, ToolResult
 from gristmill.agents.tools.places import find_place
 from gristmill.documents import load_pages
 from gristmill.errors import Refused
@@ -25,12 +25,12 @@ class ListEvents(Arguments):
     last_day: date = Field(description="The last day.")
 
 
-async def list_events(arguments: ListEvents, bench: Bench) -> ToolResult:
+async def list_events(arguments: ListEvents, context: ToolContext) -> ToolResult:
     if arguments.last_day < arguments.first_day:
         raise Refused("The last day is before the first one.")
-    source = await find_place(bench, arguments.calendar, CALENDARS)
+    source = await find_place(context, arguments.calendar, CALENDARS)
     lines: list[str] = []
-    async with bench.db.reading(seen_from=bench.place) as tx:
+    async with context.db.reading(seen_from=context.place) as tx:
         for item in await list_items(tx, source.id, limit=MOST_LOOKED_THROUGH):
             if item.document is None or item.removed is not None:
                 continue

@@ -3,7 +3,7 @@
 from pydantic import Field
 
 from gristmill.agents.policy import find_pattern
-from gristmill.agents.tools.model import Arguments, Bench, Tool, ToolResult
+from gristmill.agents.tools.model import Arguments, Tool, ToolContext, ToolResult
 
 MOST_SHOWN = 1_000
 
@@ -16,8 +16,8 @@ class ListFiles(Arguments):
     )
 
 
-async def list_files(arguments: ListFiles, bench: Bench) -> ToolResult:
-    files = await (await bench.files()).list_files()
+async def list_files(arguments: ListFiles, context: ToolContext) -> ToolResult:
+    files = await (await context.files()).list_files()
     found = [one for one in files if not arguments.pattern or find_pattern(one, [arguments.pattern])]
     more = f"\n… {len(found) - MOST_SHOWN:,} more" if len(found) > MOST_SHOWN else ""
     text = "\n".join(found[:MOST_SHOWN]) + more if found else "There are no such files."

@@ -2,7 +2,7 @@
 
 from pydantic import Field
 
-from gristmill.agents.tools.model import Arguments, Bench, Tool, ToolResult
+from gristmill.agents.tools.model import Arguments, Tool, ToolContext, ToolResult
 from gristmill.agents.tools.places import find_place_of_any_kind
 from gristmill.sources import ItemRow
 from gristmill.sources import list_items as load_items
@@ -18,9 +18,9 @@ class ListItems(Arguments):
     limit: int = Field(default=30, ge=1, le=200, description="How many at most, the newest first.")
 
 
-async def list_items(arguments: ListItems, bench: Bench) -> ToolResult:
-    source = await find_place_of_any_kind(bench, arguments.source)
-    async with bench.db.reading(seen_from=bench.place) as tx:
+async def list_items(arguments: ListItems, context: ToolContext) -> ToolResult:
+    source = await find_place_of_any_kind(context, arguments.source)
+    async with context.db.reading(seen_from=context.place) as tx:
         found = await load_items(tx, source.id, limit=MOST_LOOKED_THROUGH)
     wanted = arguments.contains.casefold()
     fitting = [one for one in found if one.removed is None and wanted in f"{one.external} {one.title}".casefold()]

@@ -1,6 +1,6 @@
 """The tool that lists the sources of a project: its trackers, wikis, calendars, mailboxes and repositories."""
 
-from gristmill.agents.tools.model import Arguments, Bench, Tool, ToolResult
+from gristmill.agents.tools.model import Arguments, Tool, ToolContext, ToolResult
 from gristmill.agents.tools.places import load_places
 
 
@@ -8,8 +8,8 @@ class ListPlaces(Arguments):
     """Nothing is to be said."""
 
 
-async def list_places(arguments: ListPlaces, bench: Bench) -> ToolResult:
-    found = await load_places(bench)
+async def list_places(arguments: ListPlaces, context: ToolContext) -> ToolResult:
+    found = await load_places(context)
     lines = [f"{one.name} ({one.kind}){', paused' if one.paused else ''}" for one in found]
     return ToolResult("\n".join(lines) or "The project has no sources.", {"places": len(found)}, "the list of sources")
 

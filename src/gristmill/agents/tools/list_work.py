@@ -4,8 +4,8 @@ from typing import Literal
 
 from pydantic import Field
 
-from gristmill.agents.tools.model import Arguments, Bench, Tool, ToolResult
-from gristmill.qualifier import Item
+from gristmill.agents.tools.model import Arguments, Tool, ToolContext, ToolResult
+from gristmill.qualifier import WorkItem
 from gristmill.qualifier import list_items as load_items
 
 MOST_LOOKED_THROUGH = 1_000
@@ -19,8 +19,8 @@ class ListWork(Arguments):
     limit: int = Field(default=30, ge=1, le=200, description="How many at most; what is due first comes first.")
 
 
-async def list_work(arguments: ListWork, bench: Bench) -> ToolResult:
-    async with bench.db.reading(seen_from=bench.place) as tx:
+async def list_work(arguments: ListWork, context: ToolContext) -> ToolResult:
+    async with context.db.reading(seen_from=context.place) as tx:
         found = await load_items(tx, limit=MOST_LOOKED_THROUGH)
     wanted = arguments.contains.casefold()
     fitting = [one for one in found if (one.is_open or arguments.which == "all") and wanted in one.title.casefold()]
@@ -31,7 +31,7 @@ async def list_work(arguments: ListWork, bench: Bench) -> ToolResult:
     return ToolResult(text, {"items": len(fitting)}, "the list of work")
 
 
-def describe(one: Item) -> str:
+def describe(one: WorkItem) -> str:
     due = f", due {one.deadline:%Y-%m-%d}" if one.deadline else ""
     place = f", document {one.document}" if one.document is not None else ""
     return f"item {one.id}: {one.title} ({one.type}, {one.state}, urgency {one.urgency}{due}{place})"

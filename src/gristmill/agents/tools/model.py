@@ -35,7 +35,7 @@ class Search(Protocol):
 
 
 @dataclass(frozen=True)
-class Bench:
+class ToolContext:
     """What the tools of one run work with."""
 
     db: Database
@@ -62,7 +62,7 @@ class Bench:
             raise Refused("This tool changes something: it is called by the toolbox, which keeps the ledger.")
         return self.effect
 
-    def at_work_on(self, begun: Begun) -> "Bench":
+    def at_work_on(self, begun: Begun) -> "ToolContext":
         return replace(self, effect=begun)
 
 
@@ -78,7 +78,7 @@ class ToolResult:
 
 
 @dataclass(frozen=True)
-class Prepared:
+class PreparedEffect:
     """What a tool finds out before it acts. It is kept with the effect: what is approved is what happens."""
 
     data: Mapping[str, Any] = field(default_factory=dict[str, Any])
@@ -87,14 +87,14 @@ class Prepared:
     pushes: bool = False
 
 
-NOTHING_PREPARED = Prepared()
+NOTHING_PREPARED = PreparedEffect()
 
 
 def say_nothing(_: Any) -> str:
     return ""
 
 
-async def prepare_nothing(_: Any, bench: Bench) -> Prepared:
+async def prepare_nothing(_: Any, context: ToolContext) -> PreparedEffect:
     return NOTHING_PREPARED
 
 
@@ -105,13 +105,13 @@ class Tool(Generic[A]):
     name: str
     sentence: str  # for the model
     arguments: type[A]
-    call: Callable[[A, Bench], Awaitable[ToolResult]]
+    call: Callable[[A, ToolContext], Awaitable[ToolResult]]
     changes: Changes = "nothing"
     targets: Mapping[str, TargetKind] = field(default_factory=dict[str, TargetKind])
     repeatable: bool = True
     sets_state: bool = False  # a state, a version or a branch outside: two calls leave no more behind than the last one
     summarise: Callable[[A], str] = say_nothing  # one sentence for a person who is asked
-    prepare: Callable[[A, Bench], Awaitable[Prepared]] = prepare_nothing
+    prepare: Callable[[A, ToolContext], Awaitable[PreparedEffect]] = prepare_nothing
 
     @property
     def is_watched(self) -> bool:

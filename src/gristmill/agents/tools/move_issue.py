@@ -2,7 +2,7 @@
 
 from pydantic import Field
 
-from gristmill.agents.tools.model import Arguments, Bench, Tool, ToolResult
+from gristmill.agents.tools.model import Arguments, Tool, ToolContext, ToolResult
 from gristmill.agents.tools.places import TRACKERS, find_place
 from gristmill.sources import open_tracker
 
@@ -15,9 +15,9 @@ class MoveIssue(Arguments):
     state: str = Field(min_length=1, max_length=100, description="Its new state, for example Done, or closed.")
 
 
-async def move_issue(arguments: MoveIssue, bench: Bench) -> ToolResult:
+async def move_issue(arguments: MoveIssue, context: ToolContext) -> ToolResult:
     """An issue that is in the state already stays there, so that it may be said again."""
-    source = await find_place(bench, arguments.tracker, TRACKERS)
+    source = await find_place(context, arguments.tracker, TRACKERS)
     async with open_tracker(source) as tracker:
         await tracker.move(arguments.issue, arguments.state)
     return ToolResult(f"{arguments.issue} is {arguments.state} now.")

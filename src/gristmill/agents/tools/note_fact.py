@@ -2,8 +2,8 @@
 
 from pydantic import Field
 
-from gristmill.agents.memory import Evidence, keep_fact
-from gristmill.agents.tools.model import Arguments, Bench, Tool, ToolResult
+from gristmill.agents.memory import FactEvidence, keep_fact
+from gristmill.agents.tools.model import Arguments, Tool, ToolContext, ToolResult
 from gristmill.ids import DocumentId
 
 
@@ -16,11 +16,11 @@ class NoteFact(Arguments):
     quote: str = Field(min_length=8, max_length=2_000, description="The words that show it, exactly as they stand.")
 
 
-async def note_fact(arguments: NoteFact, bench: Bench) -> ToolResult:
+async def note_fact(arguments: NoteFact, context: ToolContext) -> ToolResult:
     """The URN is made of the key: written again, it is the same fact."""
-    evidence = Evidence(DocumentId(arguments.document), arguments.page, arguments.quote)
-    urn = f"fact:{bench.begun.key}"
-    document = await keep_fact(bench.db, bench.embedders, bench.run, urn, arguments.sentence, evidence)
+    evidence = FactEvidence(DocumentId(arguments.document), arguments.page, arguments.quote)
+    urn = f"fact:{context.begun.key}"
+    document = await keep_fact(context.db, context.embedders, context.run, urn, arguments.sentence, evidence)
     return ToolResult(f"The fact is document {document}. It goes when its evidence goes.", {"document": document})
 
 

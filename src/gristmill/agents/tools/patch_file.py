@@ -5,7 +5,7 @@ from hashlib import sha256
 
 from pydantic import Field
 
-from gristmill.agents.tools.model import Arguments, Bench, Prepared, Tool, ToolResult
+from gristmill.agents.tools.model import Arguments, PreparedEffect, Tool, ToolContext, ToolResult
 from gristmill.agents.workspaces import split_path
 from gristmill.errors import Refused
 
@@ -28,20 +28,20 @@ def replace_once(text: str, arguments: PatchFile) -> str:
     return text.replace(arguments.old, arguments.new)
 
 
-async def prepare(arguments: PatchFile, bench: Bench) -> Prepared:
+async def prepare(arguments: PatchFile, context: ToolContext) -> PreparedEffect:
     """How the file is before and after: after a kill it is seen whether it was written."""
-    before = await (await bench.files()).read(arguments.path)
+    before = await (await context.files()).read(arguments.path)
     after = replace_once(before, arguments)
     difference = difflib.unified_diff(before.splitlines(), after.splitlines(), lineterm="", n=2)
     data = {"before": _hash(before), "after": _hash(after), "difference": "\n".join(difference)[:20_000]}
-    return Prepared(data, ["/".join(split_path(arguments.path))])
+    return PreparedEffect(data, ["/".join(split_path(arguments.path))])
 
 
-async def patch_file(arguments: PatchFile, bench: Bench) -> ToolResult:
-    prepared = bench.begun.row.prepared["data"]
-    text = await (await bench.files()).read(arguments.path)
+async def patch_file(arguments: PatchFile, context: ToolContext) -> ToolResult:
+    prepared = context.begun.row.prepared["data"]
+    text = await (await context.files()).read(arguments.path)
     if _hash(text) == prepared["before"]:
-        await (await bench.files()).write(arguments.path, replace_once(text, arguments))
+        await (await context.files()).write(arguments.path, replace_once(text, arguments))
     elif _hash(text) != prepared["after"]:
         raise Refused(f"{arguments.path} was changed meanwhile: read it again.")
     return ToolResult(f"{arguments.path} is changed:\n{prepared['difference']}")

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from gristmill.agents.tools.model import Bench
+from gristmill.agents.tools.model import ToolContext
 from gristmill.errors import Unknown
 from gristmill.sources import Source, list_sources
 
@@ -10,24 +10,24 @@ TRACKERS = ("jira", "github", "gitlab")
 WIKIS = ("confluence",)
 
 
-async def load_places(bench: Bench) -> list[Source]:
+async def load_places(context: ToolContext) -> list[Source]:
     """The sources of the project of the run, and of its client; never those of somebody else."""
-    place = bench.place
-    async with bench.db.reading() as tx:
+    place = context.place
+    async with context.db.reading() as tx:
         of_client = await list_sources(tx, place.client)
     return [one for one in of_client if one.project in ("", place.project)]
 
 
-async def find_place(bench: Bench, name: str, kinds: Sequence[str]) -> Source:
+async def find_place(context: ToolContext, name: str, kinds: Sequence[str]) -> Source:
     """A source of these kinds in the project of the run, or of its client."""
-    found = [one for one in await load_places(bench) if one.name == name and one.kind in kinds]
+    found = [one for one in await load_places(context) if one.name == name and one.kind in kinds]
     if not found:
-        raise Unknown(f"There is no source “{name}” of the kind {' or '.join(kinds)} in {bench.place}.")
+        raise Unknown(f"There is no source “{name}” of the kind {' or '.join(kinds)} in {context.place}.")
     return max(found, key=lambda one: one.project)  # that of the project, before that of the client
 
 
-async def find_place_of_any_kind(bench: Bench, name: str) -> Source:
-    found = [one for one in await load_places(bench) if one.name == name]
+async def find_place_of_any_kind(context: ToolContext, name: str) -> Source:
+    found = [one for one in await load_places(context) if one.name == name]
     if not found:
-        raise Unknown(f"There is no source “{name}” in {bench.place}: list_places shows them.")
+        raise Unknown(f"There is no source “{name}” in {context.place}: list_places shows them.")
     return max(found, key=lambda one: one.project)

@@ -2,7 +2,7 @@
 
 from pydantic import Field
 
-from gristmill.agents.tools.model import Arguments, Bench, Tool, ToolResult
+from gristmill.agents.tools.model import Arguments, Tool, ToolContext, ToolResult
 from gristmill.documents import load_one, load_pages
 from gristmill.ids import DocumentId
 
@@ -17,9 +17,9 @@ class ReadDocument(Arguments):
     pages: int = Field(default=5, ge=1, le=MOST_PAGES, description="How many pages at most.")
 
 
-async def read_document(arguments: ReadDocument, bench: Bench) -> ToolResult:
+async def read_document(arguments: ReadDocument, context: ToolContext) -> ToolResult:
     id_ = DocumentId(arguments.document)
-    async with bench.db.reading(seen_from=bench.place) as tx:
+    async with context.db.reading(seen_from=context.place) as tx:
         found = await load_one(tx, id_)
         pages = await load_pages(tx, id_, after=arguments.first_page - 1, limit=arguments.pages)
     text = "\n\n".join(f"--- page {page.number}\n{page.text}" for page in pages)

@@ -2,7 +2,7 @@
 
 from pydantic import Field
 
-from gristmill.agents.tools.model import Arguments, Bench, Tool, ToolResult
+from gristmill.agents.tools.model import Arguments, Tool, ToolContext, ToolResult
 
 MOST_LINES = 2_000
 
@@ -15,8 +15,8 @@ class ReadFile(Arguments):
     lines: int = Field(default=500, ge=1, le=MOST_LINES, description="How many lines at most.")
 
 
-async def read_file(arguments: ReadFile, bench: Bench) -> ToolResult:
-    lines = (await (await bench.files()).read(arguments.path)).splitlines()
+async def read_file(arguments: ReadFile, context: ToolContext) -> ToolResult:
+    lines = (await (await context.files()).read(arguments.path)).splitlines()
     start = arguments.first_line - 1
     shown = lines[start : start + arguments.lines]
     numbered = "\n".join(f"{n:>5}  {line}" for n, line in enumerate(shown, arguments.first_line))

@@ -4,8 +4,8 @@ import shlex
 
 from pydantic import Field
 
-from gristmill.agents.sandbox import Ended, SandboxLimits, run_in_sandbox
-from gristmill.agents.tools.model import Arguments, Bench, Prepared, Tool, ToolResult
+from gristmill.agents.sandbox import CommandEnd, SandboxLimits, run_in_sandbox
+from gristmill.agents.tools.model import Arguments, PreparedEffect, Tool, ToolContext, ToolResult
 from gristmill.errors import Refused
 
 
@@ -30,23 +30,23 @@ def split_command(command: str) -> list[str]:
     return words
 
 
-async def prepare(arguments: RunCommand, bench: Bench) -> Prepared:
-    return Prepared({"words": split_command(arguments.command)})
+async def prepare(arguments: RunCommand, context: ToolContext) -> PreparedEffect:
+    return PreparedEffect({"words": split_command(arguments.command)})
 
 
-async def run_words(words: list[str], bench: Bench) -> ToolResult:
-    settings = bench.settings.agents
-    ended = await run_in_sandbox(words, (await bench.files()).folder, SandboxLimits.of(settings), settings.readable)
+async def run_words(words: list[str], context: ToolContext) -> ToolResult:
+    settings = context.settings.agents
+    ended = await run_in_sandbox(words, (await context.files()).folder, SandboxLimits.of(settings), settings.readable)
     return ToolResult(describe_end(ended), {"code": ended.code}, f"the output of {words[0]}")
 
 
-def describe_end(ended: Ended) -> str:
+def describe_end(ended: CommandEnd) -> str:
     how = ended.reason or f"It ended with the code {ended.code}."
     return f"{how}\n\n{ended.said.strip()}".strip()
 
 
-async def run_command(arguments: RunCommand, bench: Bench) -> ToolResult:
-    return await run_words(split_command(arguments.command), bench)
+async def run_command(arguments: RunCommand, context: ToolContext) -> ToolResult:
+    return await run_words(split_command(arguments.command), context)
 
 
 TOOL = Tool(

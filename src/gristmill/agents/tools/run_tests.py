@@ -2,7 +2,7 @@
 
 from pydantic import Field
 
-from gristmill.agents.tools.model import Arguments, Bench, Tool, ToolResult
+from gristmill.agents.tools.model import Arguments, Tool, ToolContext, ToolResult
 from gristmill.agents.tools.run_command import prepare, run_words, split_command
 
 
@@ -18,9 +18,9 @@ class RunTests(Arguments):
     )
 
 
-async def run_tests(arguments: RunTests, bench: Bench) -> ToolResult:
+async def run_tests(arguments: RunTests, context: ToolContext) -> ToolResult:
     """Tests may be run again: they are made to be."""
-    return await run_words(split_command(arguments.command), bench)
+    return await run_words(split_command(arguments.command), context)
 
 
 TOOL = Tool(

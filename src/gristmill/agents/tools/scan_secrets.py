@@ -2,7 +2,7 @@
 
 from pydantic import Field
 
-from gristmill.agents.tools.model import Arguments, Bench, Tool, ToolResult
+from gristmill.agents.tools.model import Arguments, Tool, ToolContext, ToolResult
 from gristmill.agents.tools.secrets import find_secrets
 from gristmill.errors import Refused
 
@@ -16,9 +16,9 @@ class ScanSecrets(Arguments):
     folder: str = Field(default="", max_length=500, description="Only below this folder; none: everywhere.")
 
 
-async def scan_secrets(arguments: ScanSecrets, bench: Bench) -> ToolResult:
+async def scan_secrets(arguments: ScanSecrets, context: ToolContext) -> ToolResult:
     """The secrets themselves are not said: only where they stand, and what they are."""
-    files = await bench.files()
+    files = await context.files()
     top = arguments.folder.strip("/")
     wanted = [one for one in await files.list_files() if not top or one == top or one.startswith(f"{top}/")]
     found: list[str] = []

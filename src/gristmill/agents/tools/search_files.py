@@ -2,7 +2,7 @@
 
 from pydantic import Field
 
-from gristmill.agents.tools.model import Arguments, Bench, Tool, ToolResult
+from gristmill.agents.tools.model import Arguments, Tool, ToolContext, ToolResult
 from gristmill.errors import Refused
 
 MOST_LINES = 300
@@ -18,13 +18,13 @@ class SearchFiles(Arguments):
     is_literal: bool = Field(default=False, description="Whether the pattern is meant character by character.")
 
 
-async def search_files(arguments: SearchFiles, bench: Bench) -> ToolResult:
+async def search_files(arguments: SearchFiles, context: ToolContext) -> ToolResult:
     words = ["grep", "--untracked", "--line-number", "-I", "--no-color", "--max-count=50"]
     words += ["--ignore-case"] if arguments.ignore_case else []
     words += ["--fixed-strings" if arguments.is_literal else "--extended-regexp", "-e", arguments.pattern, "--"]
     words += [f":(top,literal){arguments.folder.strip('/')}"] if arguments.folder.strip("/") else []
     try:
-        said = await (await bench.files()).ask_git(*words)
+        said = await (await context.files()).ask_git(*words)
     except Refused as error:
         if "it says nothing" not in str(error):  # git complains if there is no such pattern, and is silent otherwise
             raise

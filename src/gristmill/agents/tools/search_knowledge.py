@@ -2,7 +2,7 @@
 
 from pydantic import Field
 
-from gristmill.agents.tools.model import Arguments, Bench, Tool, ToolResult
+from gristmill.agents.tools.model import Arguments, Tool, ToolContext, ToolResult
 
 
 class SearchKnowledge(Arguments):
@@ -12,8 +12,8 @@ class SearchKnowledge(Arguments):
     limit: int = Field(default=8, ge=1, le=30, description="How many passages at most.")
 
 
-async def search_knowledge(arguments: SearchKnowledge, bench: Bench) -> ToolResult:
-    found = await bench.search(arguments.query, bench.place, limit=arguments.limit)
+async def search_knowledge(arguments: SearchKnowledge, context: ToolContext) -> ToolResult:
+    found = await context.search(arguments.query, context.place, limit=arguments.limit)
     if not found:
         return ToolResult("Nothing was found.", {"documents": []})
     parts = [

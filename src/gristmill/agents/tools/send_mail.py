@@ -1,26 +1,26 @@
 """The tool that sends a mail."""
 
 from gristmill.agents.tools.mails import Mail, describe, write_mail
-from gristmill.agents.tools.model import Bench, Prepared, Tool, ToolResult
+from gristmill.agents.tools.model import PreparedEffect, Tool, ToolContext, ToolResult
 from gristmill.errors import Refused
 from gristmill.settings import MailServer
 from gristmill.sources import send_mail as send_by_smtp
 
 
-def find_server(bench: Bench) -> MailServer:
-    server = bench.settings.agents.smtp
+def find_server(context: ToolContext) -> MailServer:
+    server = context.settings.agents.smtp
     if server is None:
         raise Refused("No mail server is set (agents.smtp): keep a draft instead.")
     return server
 
 
-async def prepare(arguments: Mail, bench: Bench) -> Prepared:
-    return Prepared({"from": find_server(bench).sender})
+async def prepare(arguments: Mail, context: ToolContext) -> PreparedEffect:
+    return PreparedEffect({"from": find_server(context).sender})
 
 
-async def send_mail(arguments: Mail, bench: Bench) -> ToolResult:
-    server = find_server(bench)
-    message = write_mail(arguments, sender=server.sender, key=bench.begun.key)
+async def send_mail(arguments: Mail, context: ToolContext) -> ToolResult:
+    server = find_server(context)
+    message = write_mail(arguments, sender=server.sender, key=context.begun.key)
     await send_by_smtp(server, message, [*arguments.to, *arguments.cc])
     return ToolResult(f"The mail was sent as {message['Message-ID']}.", {"message_id": str(message["Message-ID"])})
 

@@ -6,7 +6,7 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from pydantic import Field
 
-from gristmill.agents.tools.model import Arguments, Bench, Tool, ToolResult
+from gristmill.agents.tools.model import Arguments, Tool, ToolContext, ToolResult
 from gristmill.errors import Refused
 from gristmill.qualifier import load_moment
 
@@ -23,8 +23,8 @@ class TellDate(Arguments):
     zone: str = Field(default="UTC", max_length=60, description="The time zone in which it is today: Europe/Berlin.")
 
 
-async def tell_date(arguments: TellDate, bench: Bench) -> ToolResult:
-    async with bench.db.reading() as tx:
+async def tell_date(arguments: TellDate, context: ToolContext) -> ToolResult:
+    async with context.db.reading() as tx:
         now = (await load_moment(tx)).astimezone(_find_zone(arguments.zone))
     found = move_date(arguments.day or now.date(), arguments)
     offset = f"{now:%z}"

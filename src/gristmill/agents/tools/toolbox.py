@@ -7,11 +7,11 @@ from typing import Any, cast
 import orjson
 from pydantic import ValidationError
 
-from gristmill.agents.effects import Allow, Begun, Effect, EffectFailed, EffectRow, Ledger, Result, Verdict
+from gristmill.agents.effects import Allow, Begun, Effect, EffectFailed, EffectResult, EffectRow, Ledger, Verdict
 from gristmill.agents.policy import Policy, Proposal, Target, is_named, judge, load_policy
-from gristmill.agents.provenance import Origin, Words, find_origin, lower_ascii
+from gristmill.agents.provenance import Origin, RunWords, find_origin, lower_ascii
 from gristmill.agents.runs import ReadText, keep_text
-from gristmill.agents.tools.model import AnyTool, Arguments, Bench, Prepared, ToolResult
+from gristmill.agents.tools.model import AnyTool, Arguments, PreparedEffect, ToolContext, ToolResult
 from gristmill.errors import Permanent, Refused, Transient, Unreachable
 from gristmill.settings import explain_reason
 
@@ -33,25 +33,25 @@ ERROR = "the error of"  # somebody outside may have written it
 class Toolbox:
     """The tools of one run. `at(place)` gives the calls at one place of the plan their keys."""
 
-    def __init__(self, bench: Bench, ledger: Ledger, tools: Iterable[AnyTool], words: Words) -> None:
-        self._bench = bench
+    def __init__(self, context: ToolContext, ledger: Ledger, tools: Iterable[AnyTool], words: RunWords) -> None:
+        self._context = context
         self._ledger = ledger
         self._tools = {tool.name: tool for tool in tools}
         self._words = words
 
     @property
-    def bench(self) -> Bench:
-        return self._bench
+    def context(self) -> ToolContext:
+        return self._context
 
     def select(self, names: Iterable[str]) -> "Toolbox":
         """The same toolbox with fewer tools, for one specialist; what it reads, all know."""
-        chosen = Toolbox(self._bench, self._ledger, [], self._words)
+        chosen = Toolbox(self._context, self._ledger, [], self._words)
         chosen._tools = {name: self._tools[name] for name in names}
         return chosen
 
     def add(self, tool: AnyTool) -> "Toolbox":
         """The same toolbox with one tool more; what it reads, all know."""
-        wider = Toolbox(self._bench, self._ledger, [], self._words)
+        wider = Toolbox(self._context, self._ledger, [], self._words)
         wider._tools = {**self._tools, tool.name: tool}
         return wider
 
@@ -69,14 +69,14 @@ class Toolbox:
     async def read(self, read: ReadText) -> None:
         """A text comes in that no person said: from now on its words are nobody's orders."""
         self._words.read.append(read)
-        async with self._bench.db.transaction() as tx:
-            await keep_text(tx, self._bench.run.id, read)
+        async with self._context.db.transaction() as tx:
+            await keep_text(tx, self._context.run.id, read)
 
     def is_watched(self, name: str) -> bool:
         return name in self._tools and self._tools[name].is_watched
 
     async def call(self, name: str, arguments: Mapping[str, Any] | str, key: str) -> ToolResult:
-        """Call a tool as a model asks for it. A mistake is a result; what waits for a person raises Waiting."""
+        """Call a tool as a model asks for it. A mistake is a result; what waits for a person raises WaitingForUser."""
         tool = self._tools.get(name)
         if tool is None:
             return _complain(f"There is no tool “{name}”: use one of {', '.join(sorted(self._tools))}.")
@@ -95,7 +95,7 @@ class Toolbox:
     async def _call_checked(self, tool: AnyTool, arguments: Arguments, key: str) -> ToolResult:
         try:
             if not tool.is_watched:
-                return await tool.call(arguments, self._bench)
+                return await tool.call(arguments, self._context)
             return await self._call_watched(tool, arguments, key)
         except Unreachable:
             raise  # the database: the run is tried again
@@ -113,9 +113,9 @@ class Toolbox:
 
     async def _call_watched(self, tool: AnyTool, arguments: Arguments, key: str) -> ToolResult:
         known = await self._ledger.find(key)
-        prepared = _prepared_before(known) if known else await tool.prepare(arguments, self._bench)
-        async with self._bench.db.reading() as tx:
-            policy = await load_policy(tx, self._bench.place)
+        prepared = _prepared_before(known) if known else await tool.prepare(arguments, self._context)
+        async with self._context.db.reading() as tx:
+            policy = await load_policy(tx, self._context.place)
         targets = await self._find_targets(tool, arguments, policy)
         proposal = Proposal(
             tool.name,
@@ -127,14 +127,14 @@ class Toolbox:
             await self._has_reached(tool, targets, key),
         )
         if known is None and tool.changes == "nothing" and isinstance(judge(proposal, policy), Allow):
-            return await tool.call(arguments, self._bench)
+            return await tool.call(arguments, self._context)
 
         def decide(changed_before: Sequence[str]) -> Verdict:
             return judge(proposal, policy, changed_before)
 
-        async def act(begun: Begun) -> Result:
-            found = await tool.call(arguments, self._bench.at_work_on(begun))
-            return Result(found.text, {"data": dict(found.data), "source": found.source})
+        async def act(begun: Begun) -> EffectResult:
+            found = await tool.call(arguments, self._context.at_work_on(begun))
+            return EffectResult(found.text, {"data": dict(found.data), "source": found.source})
 
         effect = _make_effect(tool, arguments, key, prepared, proposal.targets)
         done = await self._ledger.perform(effect, act, decide)
@@ -144,7 +144,7 @@ class Toolbox:
         """The values that choose whom or what the call reaches, each with the one who said it."""
         words = self._words
         if "path" in tool.targets.values():
-            words = words.in_workspace(await (await self._bench.files()).list_files())
+            words = words.in_workspace(await (await self._context.files()).list_files())
         found: list[Target] = []
         for name, kind in tool.targets.items():
             for value in _list_values(getattr(arguments, name)):
@@ -258,7 +258,7 @@ def _shorten(result: ToolResult) -> ToolResult:
 
 
 def _make_effect(
-    tool: AnyTool, arguments: Arguments, key: str, prepared: Prepared, targets: Sequence[Target]
+    tool: AnyTool, arguments: Arguments, key: str, prepared: PreparedEffect, targets: Sequence[Target]
 ) -> Effect:
     kept = {"data": dict(prepared.data), "branch": prepared.branch, "pushes": prepared.pushes}
     origins = [
@@ -284,6 +284,6 @@ def _make_effect(
     )
 
 
-def _prepared_before(row: EffectRow) -> Prepared:
+def _prepared_before(row: EffectRow) -> PreparedEffect:
     kept = row.prepared
-    return Prepared(kept.get("data", {}), list(row.files), kept.get("branch"), bool(kept.get("pushes")))
+    return PreparedEffect(kept.get("data", {}), list(row.files), kept.get("branch"), bool(kept.get("pushes")))

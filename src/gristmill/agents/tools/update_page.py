@@ -2,7 +2,7 @@
 
 from pydantic import Field
 
-from gristmill.agents.tools.model import Arguments, Bench, Prepared, Tool, ToolResult
+from gristmill.agents.tools.model import Arguments, PreparedEffect, Tool, ToolContext, ToolResult
 from gristmill.agents.tools.places import WIKIS, find_place
 from gristmill.errors import Refused
 from gristmill.sources import FoundPage, open_wiki
@@ -16,20 +16,20 @@ class UpdatePage(Arguments):
     text: str = Field(min_length=1, max_length=200_000, description="The whole page, in Markdown.")
 
 
-async def prepare(arguments: UpdatePage, bench: Bench) -> Prepared:
+async def prepare(arguments: UpdatePage, context: ToolContext) -> PreparedEffect:
     """Which version is replaced: the wiki takes the next one once."""
-    source = await find_place(bench, arguments.wiki, WIKIS)
+    source = await find_place(context, arguments.wiki, WIKIS)
     async with open_wiki(source) as wiki:
-        return Prepared((await wiki.find(arguments.page))._asdict())
+        return PreparedEffect((await wiki.find(arguments.page))._asdict())
 
 
-async def update_page(arguments: UpdatePage, bench: Bench) -> ToolResult:
-    source = await find_place(bench, arguments.wiki, WIKIS)
-    before = FoundPage(**bench.begun.row.prepared["data"])
+async def update_page(arguments: UpdatePage, context: ToolContext) -> ToolResult:
+    source = await find_place(context, arguments.wiki, WIKIS)
+    before = FoundPage(**context.begun.row.prepared["data"])
     async with open_wiki(source) as wiki:
-        if not await wiki.update(before, arguments.text, bench.begun.key):
+        if not await wiki.update(before, arguments.text, context.begun.key):
             now = await wiki.find(arguments.page)
-            if (now.version, now.message) != (before.version + 1, bench.begun.key):
+            if (now.version, now.message) != (before.version + 1, context.begun.key):
                 raise Refused(f"The page {arguments.page} was changed by somebody else meanwhile: read it again.")
     return ToolResult(f"The page “{before.title}” has a new version: {before.url}", {"url": before.url})
 

@@ -2,7 +2,7 @@
 
 from pydantic import Field
 
-from gristmill.agents.tools.model import Arguments, Bench, Tool, ToolResult
+from gristmill.agents.tools.model import Arguments, Tool, ToolContext, ToolResult
 from gristmill.documents import index_document
 
 
@@ -13,15 +13,22 @@ class WriteDocument(Arguments):
     text: str = Field(min_length=1, max_length=200_000, description="Its text, in Markdown.")
 
 
-async def write_document(arguments: WriteDocument, bench: Bench) -> ToolResult:
+async def write_document(arguments: WriteDocument, context: ToolContext) -> ToolResult:
     """The URN is made of the key: written again, it is the same document."""
-    document = await keep_document(bench, f"agent:{bench.begun.key}", arguments.title, arguments.text, "AGENT")
+    document = await keep_document(context, f"agent:{context.begun.key}", arguments.title, arguments.text, "AGENT")
     return ToolResult(f"It is document {document}.", {"document": document})
 
 
-async def keep_document(bench: Bench, urn: str, title: str, text: str, type_: str) -> int:
+async def keep_document(context: ToolContext, urn: str, title: str, text: str, type_: str) -> int:
     return await index_document(
-        bench.db, bench.embedders, urn, text, title, f"run {bench.run.id}", knowledge_type=type_, scope=bench.place
+        context.db,
+        context.embedders,
+        urn,
+        text,
+        title,
+        f"run {context.run.id}",
+        knowledge_type=type_,
+        scope=context.place,
     )
 
 

@@ -2,7 +2,7 @@
 
 from pydantic import Field
 
-from gristmill.agents.tools.model import Arguments, Bench, Prepared, Tool, ToolResult
+from gristmill.agents.tools.model import Arguments, PreparedEffect, Tool, ToolContext, ToolResult
 from gristmill.agents.workspaces import LARGEST, split_path
 
 
@@ -13,12 +13,12 @@ class WriteFile(Arguments):
     text: str = Field(max_length=LARGEST, description="The whole text of the file.")
 
 
-async def prepare(arguments: WriteFile, bench: Bench) -> Prepared:
-    return Prepared(files=["/".join(split_path(arguments.path))])
+async def prepare(arguments: WriteFile, context: ToolContext) -> PreparedEffect:
+    return PreparedEffect(files=["/".join(split_path(arguments.path))])
 
 
-async def write_file(arguments: WriteFile, bench: Bench) -> ToolResult:
-    await (await bench.files()).write(arguments.path, arguments.text)
+async def write_file(arguments: WriteFile, context: ToolContext) -> ToolResult:
+    await (await context.files()).write(arguments.path, arguments.text)
     return ToolResult(f"{arguments.path} has {len(arguments.text.splitlines()):,} lines now.")
 
 

@@ -2,7 +2,7 @@
 
 import orjson
 
-from gristmill.alarms.channels.messages import Message, write_json
+from gristmill.alarms.channels.messages import AlarmMessage, write_json
 from gristmill.errors import Permanent, Transient
 from gristmill.processes import run_program
 from gristmill.settings import CommandChannel
@@ -10,7 +10,7 @@ from gristmill.settings import CommandChannel
 LONGEST = 200  # characters of what it complained of
 
 
-async def tell_command(channel: CommandChannel, message: Message) -> None:
+async def tell_command(channel: CommandChannel, message: AlarmMessage) -> None:
     name, patience = channel.argv[0], channel.timeout.total_seconds()
     try:
         ended = await run_program(channel.argv, orjson.dumps(write_json(message)), patience=patience)

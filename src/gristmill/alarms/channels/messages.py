@@ -13,7 +13,7 @@ GOOD = "good"
 
 
 @dataclass(frozen=True)
-class Message:
+class AlarmMessage:
     """An alarm, and why it is told now."""
 
     alarm: Alarm
@@ -49,7 +49,7 @@ class Message:
         return [*lines, f"Acknowledge it with: gristmill alarms ack {alarm.id}"]
 
 
-def write_slack(message: Message) -> dict[str, Any]:
+def write_slack(message: AlarmMessage) -> dict[str, Any]:
     """As incoming webhooks of Slack, Mattermost and Rocket.Chat take it."""
     colour = GOOD if message.event == "over" else COLOURS[message.alarm.level]
     text = "\n".join(map(_escape, message.lines))
@@ -72,7 +72,7 @@ def _escape(text: str) -> str:
     return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
 
 
-def write_json(message: Message) -> dict[str, Any]:
+def write_json(message: AlarmMessage) -> dict[str, Any]:
     """For programs."""
     alarm = message.alarm
     return {
@@ -91,17 +91,17 @@ def write_json(message: Message) -> dict[str, Any]:
     }
 
 
-def write_mail(message: Message, *, sender: str, to: tuple[str, ...]) -> EmailMessage:
+def write_mail(message: AlarmMessage, *, sender: str, to: tuple[str, ...]) -> EmailMessage:
     """A plain mail; its Message-ID is the same for every attempt, and answers stand under the first one."""
     domain = sender.rpartition("@")[2]
     mail = EmailMessage()
     mail["Subject"] = " ".join(f"[gristmill] {message.headline}".split())[:200]
     mail["From"] = Address("Gristmill", addr_spec=sender)
     mail["To"] = ", ".join(to)
-    mail["Message-ID"] = f"<{message.key}@{domain}>"
+    mail["AlarmMessage-ID"] = f"<{message.key}@{domain}>"
     mail["Auto-Submitted"] = "auto-generated"
     first = f"<gristmill-alarm-{message.alarm.id}-fired-1@{domain}>"
-    if mail["Message-ID"] != first:
+    if mail["AlarmMessage-ID"] != first:
         mail["In-Reply-To"] = mail["References"] = first
     mail.set_content("\n\n".join(message.lines) + "\n")
     return mail

@@ -11,7 +11,7 @@ from gristmill.documents.phases.definition import GRAPH
 from gristmill.documents.phases.vector import GONE
 from gristmill.ids import ChunkId, DocumentId
 from gristmill.knowledge import Chunk, chunks, graph
-from gristmill.models import Extraction, Extractor, Passage
+from gristmill.models import Extraction, Extractor, TextPassage
 from gristmill.queue import Done, Skip
 
 
@@ -41,14 +41,14 @@ async def build_graph(
     return [_outcome(chunk, documents, keys, drawn) for chunk in found]
 
 
-def _make_passage(chunk: Chunk, document: Document) -> Passage | None:
+def _make_passage(chunk: Chunk, document: Document) -> TextPassage | None:
     """The first chunk brings its document's head: the sender of a mail is named there, not in the sentences."""
     text, kind = chunks.choose_sentences(chunk.text, chunk.kind)
     if not text:
         return None
     first = chunk.page == 1 and chunk.ordinal == 0
     about = {"type": document.type, "title": document.title, "meta": dict(document.meta)} if first else {}
-    return Passage(text, chunk.heading, kind, chunk.language, about)
+    return TextPassage(text, chunk.heading, kind, chunk.language, about)
 
 
 def _outcome(

@@ -66,7 +66,7 @@ HEADERS = frozenset(
         "reply-to",
     ]
 )
-# Atomic, both: what was matched once is not divided otherwise when the rest does not fit, for which there are 2ⁿ ways.
+# Both groups are atomic: a part that has matched is not divided anew when the rest does not fit. There are 2ⁿ ways.
 ENVELOPE = re.compile(r"(?>From \S+ (?>.*?\d\d:\d\d).*?\b\d{4}\b)[^\n]*+\n")
 HTML = re.compile(
     r"\s*+(?:<\?xml[^>]*>\s*+)?(?><!--.*?-->\s*)*+<(?:!doctype\s+html|html|head|body|title|meta|table|div|p|h1)\b",
@@ -76,7 +76,7 @@ MARKDOWN = re.compile(r"^(?:#{1,6} \S|```|\|[ :|-]+\|$|[-*] \[[ x]\] |\[[^\]\n]+
 
 
 def detect(path: str, name: str, limits: Limits) -> Type:
-    """Raises what a person should hear when it is nothing we can read."""
+    """The type of a file. Raises an error with a sentence for people if no reader is there for it."""
     with open(path, "rb") as file:
         head = file.read(HEAD)
     if not head:
@@ -106,7 +106,7 @@ def _by_signature(path: str, head: bytes, limits: Limits) -> Type | None:
 
 
 def _ends_like_pdf(path: str, head: bytes) -> bool:
-    """Without its beginning; a text about PDF has no objects."""
+    """Whether it is a PDF that lost its beginning. A text about PDF may end alike, but has no objects."""
     with open(path, "rb") as file:
         file.seek(max(os.path.getsize(path) - PDF_WITHIN, 0))
         return bool(PDF_END.search(file.read()) and PDF_OBJECT.search(head))
@@ -124,7 +124,7 @@ def _is_bitmap(head: bytes) -> bool:
 def _compound(path: str) -> Permanent:
     with open(path, "rb") as file:
         if ENCRYPTED_PACKAGE in file.read(1 << 20):
-            return refusals.encrypted()
+            return refusals.refuse_encrypted()
     return _refuse_stranger("of an old Office or Outlook format: save it as DOCX, XLSX, PPTX, EML or PDF")
 
 
@@ -144,7 +144,7 @@ def _by_entries(path: str, limits: Limits) -> Type:
 def _check_sizes(path: str, entries: list[zipfile.ZipInfo], limits: Limits) -> None:
     """Counts what really comes out: the sizes that a bomb declares are lies."""
     if any(entry.flag_bits & 1 for entry in entries):
-        raise refusals.encrypted()
+        raise refusals.refuse_encrypted()
     total = 0
     packed = max(sum(entry.compress_size for entry in entries), 1)
     for size in _unpacked_sizes(path, entries):

@@ -12,7 +12,7 @@ ENDS = (".", "!", "?", ":", ";", "。", "؟", "”", '."')
 
 
 @dataclass(slots=True)
-class Line:
+class PageLine:
     """One line of text and where it stands; the origin is the lower left corner of the page."""
 
     text: str
@@ -23,12 +23,12 @@ class Line:
     hyphen: bool = False  # its last word goes on in the next line
 
 
-def markdown(lines: list[Line]) -> str:
+def markdown(lines: list[PageLine]) -> str:
     """Paragraphs by blank lines, headings by `#`, words that were divided at line ends whole again."""
     if not lines:
         return ""
     body, pitch = _body_size(lines), _pitch(lines)
-    blocks: list[list[Line]] = [[lines[0]]]
+    blocks: list[list[PageLine]] = [[lines[0]]]
     for before, line in pairwise(lines):
         if _begins_block(before, line, body, pitch):
             blocks.append([line])
@@ -37,7 +37,7 @@ def markdown(lines: list[Line]) -> str:
     return "\n\n".join(_write_block(block, body) for block in blocks)
 
 
-def _body_size(lines: list[Line]) -> float:
+def _body_size(lines: list[PageLine]) -> float:
     """The size in which most letters are set."""
     letters: Counter[float] = Counter()
     for line in lines:
@@ -45,13 +45,13 @@ def _body_size(lines: list[Line]) -> float:
     return max(letters.most_common(1)[0][0], 0.5)
 
 
-def _pitch(lines: list[Line]) -> float:
+def _pitch(lines: list[PageLine]) -> float:
     """The usual distance of one line to the next; the smaller one where two are as common."""
     drops = Counter(round(before.bottom - line.bottom) for before, line in pairwise(lines))
     return max(((often, -drop) for drop, often in drops.items() if drop > 2), default=(0, -1))[1] * -1.0
 
 
-def _begins_block(before: Line, line: Line, body: float, pitch: float) -> bool:
+def _begins_block(before: PageLine, line: PageLine, body: float, pitch: float) -> bool:
     if before.hyphen:
         return False
     if _differ(before.size, line.size) or (before.bold != line.bold and _rank(before, body) != _rank(line, body)):
@@ -71,7 +71,7 @@ def _differ(one: float, other: float) -> bool:
     return abs(one - other) > 0.12 * max(one, other)
 
 
-def _rank(line: Line, body: float) -> int:
+def _rank(line: PageLine, body: float) -> int:
     """Of the heading that a line may be; 0: it is none."""
     if len(line.text) > SENTENCE or not any(map(str.isalpha, line.text)):
         return 0
@@ -85,14 +85,14 @@ def _rank(line: Line, body: float) -> int:
     return 3 if line.bold and ratio > 0.95 and not line.text.endswith((".", ",", ";", ":")) else 0
 
 
-def _write_block(block: list[Line], body: float) -> str:
+def _write_block(block: list[PageLine], body: float) -> str:
     rank = _rank(block[0], body)
     if rank and len(block) <= 3 and all(_rank(line, body) == rank for line in block):
         return "#" * rank + " " + " ".join(_join_lines(block).split())
     return _join_lines(block)
 
 
-def _join_lines(block: list[Line]) -> str:
+def _join_lines(block: list[PageLine]) -> str:
     pieces: list[str] = []
     for line, after in zip(block, [*block[1:], None], strict=True):
         pieces.append(BULLET.sub("- ", line.text))

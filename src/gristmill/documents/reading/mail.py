@@ -46,7 +46,7 @@ SECRETS = frozenset(["application/pgp-encrypted", "application/pkcs7-mime", "app
 SUFFIXES = {"text/plain": ".txt", "text/html": ".html", "text/csv": ".csv", "application/pdf": ".pdf"}
 
 
-class Brief(Compat32):
+class BriefHeaders(Compat32):
     """Cuts endless headers before anybody takes them apart, which may take the square of their length."""
 
     def header_source_parse(self, sourcelines: list[str]) -> tuple[str, str]:
@@ -58,11 +58,11 @@ def shorten(value: str, longest: int = LONGEST) -> str:
     return value if len(value) <= longest else value[:longest] + " …"
 
 
-POLICY = Brief(mangle_from_=False)
+POLICY = BriefHeaders(mangle_from_=False)
 
 
 @dataclass
-class Opened:
+class OpenedMail:
     """A mail, taken apart."""
 
     message: Message
@@ -116,18 +116,18 @@ def read(path: File, type: Type, number: int, limits: Limits) -> PageText:
     return PageText(pages[number - 1], "text")
 
 
-def _open_mail(path: File, limits: Limits) -> Opened:
+def _open_mail(path: File, limits: Limits) -> OpenedMail:
     mail = mails.get(path)
     mail.take_apart(limits.depth)
     return mail
 
 
-def _parse_mail(path: File) -> Opened:
+def _parse_mail(path: File) -> OpenedMail:
     data = read_file(path)
     if looks_wide(data):  # somebody saved the mail as text of two-byte characters
         data = decode(data).encode()
     try:
-        return Opened(BytesParser(policy=POLICY).parsebytes(data.lstrip()))
+        return OpenedMail(BytesParser(policy=POLICY).parsebytes(data.lstrip()))
     except RecursionError as error:
         raise Permanent(TOO_DEEP) from error
 
@@ -147,8 +147,8 @@ def looks_wide(data: bytes) -> bool:
 # --- taking apart
 
 
-def _take_apart(mail: Opened, part: Message, depth: int, *, heard: bool = False) -> None:
-    """`heard`: its text was told in another form, and only what else lies in it is wanted."""
+def _take_apart(mail: OpenedMail, part: Message, depth: int, *, heard: bool = False) -> None:
+    """`heard`: another form of the same text was read already, so that only the attachments are wanted."""
     if depth < 0:
         raise Permanent(TOO_DEEP)
     kind = part.get_content_type()
@@ -169,10 +169,10 @@ def _take_apart(mail: Opened, part: Message, depth: int, *, heard: bool = False)
         mail.parts.append((_name(part, kind, len(mail.parts) + 1), part))
 
 
-def _take_best(mail: Opened, part: Message, depth: int, *, heard: bool) -> None:
+def _take_best(mail: OpenedMail, part: Message, depth: int, *, heard: bool) -> None:
     """Of the same text in several forms: plain if it says anything, else HTML; what is neither is a part."""
     for inner in children(part):
-        trial = Opened(mail.message)
+        trial = OpenedMail(mail.message)
         _take_apart(trial, inner, depth - 1, heard=heard)
         if any(text.strip() for text in trial.texts):
             mail.texts += trial.texts
@@ -237,7 +237,7 @@ def _name(part: Message, kind: str, number: int) -> str:
     return name[-200:] or f"attachment {number}{SUFFIXES.get(kind, '')}"
 
 
-def _attachments(mail: Opened, offset: int) -> Iterator[Part]:
+def _attachments(mail: OpenedMail, offset: int) -> Iterator[Part]:
     for number, (name, part) in enumerate(mail.parts[offset:], offset + 1):
         yield Part(name, payload(part), f"attachment={number}")
 
@@ -245,7 +245,7 @@ def _attachments(mail: Opened, offset: int) -> Iterator[Part]:
 # --- what is shown
 
 
-def _pages(mail: Opened) -> list[str]:
+def _pages(mail: OpenedMail) -> list[str]:
     lines = [f"**{name}:** {value}" for name in SHOWN if (value := header(mail.message, name))]
     if mail.parts:
         lines.append(f"**Attachments:** {', '.join(name for name, _ in mail.parts)}")
@@ -253,7 +253,7 @@ def _pages(mail: Opened) -> list[str]:
     return paginate(tidy.tidy("  \n".join(lines) + "\n\n" + body))
 
 
-def _meta(mail: Opened) -> dict[str, object]:
+def _meta(mail: OpenedMail) -> dict[str, object]:
     message = mail.message
     return tidy.meta(
         {
@@ -289,7 +289,7 @@ def _telling_type(message: Message) -> str:
         detail = {"multipart/report": "report-type", "text/calendar": "method"}.get(kind)
         if detail:
             said = part.get_param(detail)
-            return tidy.line(f"{kind}; {detail}={said}")[:LONGEST_TELLING] if isinstance(said, str) else kind
+            return tidy.to_line(f"{kind}; {detail}={said}")[:LONGEST_TELLING] if isinstance(said, str) else kind
     return ""
 
 
@@ -314,7 +314,7 @@ class _Heads:
 
 
 def _heads(message: Message) -> _Heads:
-    """They go with the message: whoever looks into it asks for a dozen of them, and for some several times."""
+    """The headers, kept with the message: a reader asks for a dozen of them, and for some of them several times."""
     found: _Heads | None = vars(message).get("heads")
     if found is None:
         found = vars(message)["heads"] = _Heads()
@@ -326,17 +326,17 @@ def _heads(message: Message) -> _Heads:
 def unfold(value: str) -> str:
     """Encoded words to text; raw bytes that came without being encoded, too."""
     if value.isascii() and "=?" not in value and len(value) <= ENCODED:
-        return tidy.line(value)
+        return tidy.to_line(value)
     raw = value.encode("utf-8", "surrogateescape")
     if not raw.isascii():
         value = decode(raw)
     if max(map(len, value.splitlines()), default=0) > ENCODED:
-        return tidy.line(value)
+        return tidy.to_line(value)
     try:
         pieces = [_word(piece, charset) for piece, charset in decode_header(value)]
     except (ValueError, LookupError):  # broken base64
-        return tidy.line(value)
-    return tidy.line("".join(pieces)) or tidy.line(value)
+        return tidy.to_line(value)
+    return tidy.to_line("".join(pieces)) or tidy.to_line(value)
 
 
 def _word(piece: bytes | str, charset: str | None) -> str:
@@ -359,12 +359,12 @@ def _read_addresses(said: str) -> tuple[str, ...]:
     try:
         found = getaddresses([said])
     except RecursionError:  # brackets within brackets, a thousand deep
-        return (tidy.line(said)[:300],)
+        return (tidy.to_line(said)[:300],)
     return tuple(f"{_quote_name(who)} <{address}>" if who else address for who, address in found if address)
 
 
 def _quote_name(who: str) -> str:
-    """As it must be written lest a comma in it divides it."""
+    """The name in quotes if it has a sign, like a comma, that would divide it."""
     return '"' + who.replace('"', "'") + '"' if re.search(r'[,;:<>@"()]', who) else who
 
 

@@ -57,7 +57,7 @@ def read_message_id(head: bytes) -> str:
     return _shorten_id(mail.header(BytesParser(policy=mail.POLICY).parsebytes(head.lstrip()), "Message-ID"))
 
 
-def _read_content(opened: mail.Opened, data: bytes) -> tuple[str, bytes]:
+def _read_content(opened: mail.OpenedMail, data: bytes) -> tuple[str, bytes]:
     """Its text and its digest, however little can be read: a broken or encrypted mail is a mail all the same."""
     try:
         opened.take_apart(Limits().depth)

@@ -31,7 +31,7 @@ NAMES = {WORD: "Word file", SLIDES: "presentation", SHEETS: "spreadsheet"}
 
 
 @dataclass(frozen=True)
-class Opened:
+class OpenedOffice:
     """The pages of an office file, and what it says of itself."""
 
     pages: list[str]
@@ -43,7 +43,7 @@ def inspect(path: str, name: str, type: Type, limits: Limits, start: Bookmark = 
     if len(file.pages) > limits.pages:
         raise refusals.too_many("pages", len(file.pages), limits.pages)
     meta = tidy.meta({key: file.meta.get(key) for key in ("authors", "subject", "keywords", "sheet_names")})
-    title = tidy.line(str(file.meta.get("title") or ""))[:300]
+    title = tidy.to_line(str(file.meta.get("title") or ""))[:300]
     return Inspection(type, len(file.pages), title or title_of(file.pages[0], name), meta, _find_date(file.meta))
 
 
@@ -54,12 +54,12 @@ def read(path: str, type: Type, number: int, limits: Limits) -> PageText:
     return PageText(pages[number - 1], "text")
 
 
-def _file(path: str, type: Type) -> Opened:
+def _file(path: str, type: Type) -> OpenedOffice:
     return {"docx": texts, "pptx": slides, "xlsx": sheets}[type].get(path)
 
 
-def _refuse_silence(opened: Opened, path: str, mime: str) -> Opened:
-    """The converter passes over what is no XML, as if nothing had been there."""
+def _refuse_silence(opened: OpenedOffice, path: str, mime: str) -> OpenedOffice:
+    """Refuse a file without any text: the converter says nothing of parts that are broken, and leaves them out."""
     if any(page.strip() for page in opened.pages):
         return opened
     raise refusals.corrupt(NAMES[mime]) if _is_broken(path) else refusals.no_text(NAMES[mime])
@@ -84,29 +84,29 @@ def _extract(path: str, mime: str) -> ExtractionResult:
         raise refusals.corrupt(NAMES[mime]) from error
 
 
-def _text(path: str) -> Opened:
+def _text(path: str) -> OpenedOffice:
     found = _extract(path, WORD)
     pages = [page["content"] for page in found.pages or ()]
     whole = pages if len(pages) > 1 else [found.content]
     return _refuse_silence(
-        Opened([part for page in whole for part in paginate(page)], dict(found.metadata)), path, WORD
+        OpenedOffice([part for page in whole for part in paginate(page)], dict(found.metadata)), path, WORD
     )
 
 
-def _slides(path: str) -> Opened:
+def _slides(path: str) -> OpenedOffice:
     found = _extract(path, SLIDES)
     pages = [page.strip() for page in BETWEEN.split(found.content)]
-    return _refuse_silence(Opened(pages[1:] if len(pages) > 1 else pages, dict(found.metadata)), path, SLIDES)
+    return _refuse_silence(OpenedOffice(pages[1:] if len(pages) > 1 else pages, dict(found.metadata)), path, SLIDES)
 
 
-def _sheets(path: str) -> Opened:
+def _sheets(path: str) -> OpenedOffice:
     """By rows: a sheet may be longer than any page."""
     found = _extract(path, SHEETS)
     meta: dict[str, Any] = dict(found.metadata)
     tables = {table.page_number: table.cells for table in found.tables}
     names: list[str] = meta.get("sheet_names") or [f"Sheet {number}" for number in sorted(tables)]
     pages = [page for number, name in enumerate(names, 1) for page in _sheet(name, tables.get(number, []))]
-    return _refuse_silence(Opened(pages or [""], meta), path, SHEETS)
+    return _refuse_silence(OpenedOffice(pages or [""], meta), path, SHEETS)
 
 
 def _sheet(name: str, rows: list[list[str]]) -> list[str]:

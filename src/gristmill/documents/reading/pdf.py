@@ -17,7 +17,7 @@ from PIL import Image
 from pypdfium2 import PdfiumError
 
 from gristmill.documents.reading import layout, pdf_places, refusals, tidy
-from gristmill.documents.reading.layout import Line
+from gristmill.documents.reading.layout import PageLine
 from gristmill.documents.reading.limits import Limits, check_unpacked
 from gristmill.documents.reading.open_files import OpenFile
 from gristmill.documents.reading.places import PlacedSpan, Span
@@ -54,7 +54,7 @@ def inspect(path: str, name: str, type: Type, limits: Limits, start: Bookmark = 
     count = pdf.count_attachments()
     if count > limits.parts:
         raise refusals.too_many("attachments", count, limits.parts)
-    said = {key: tidy.line(value) for key, value in pdf.get_metadata_dict().items()}
+    said = {key: tidy.to_line(value) for key, value in pdf.get_metadata_dict().items()}
     found = Inspection(
         type="pdf",
         pages=len(pdf),
@@ -109,7 +109,7 @@ def _open(path: str) -> Pdf:
         pdf = pdfium.PdfDocument(path)
     except PdfiumError as error:
         if cast(Any, error).err_code in (raw.FPDF_ERR_PASSWORD, raw.FPDF_ERR_SECURITY):
-            raise refusals.encrypted() from error
+            raise refusals.refuse_encrypted() from error
         raise refusals.corrupt("PDF") from error
     if len(pdf) == 0:
         pdf.close()
@@ -164,7 +164,7 @@ def _text(page: Page) -> str:
         textpage.close()
 
 
-def _lines(textpage: TextPage, text: str) -> Iterator[Line]:
+def _lines(textpage: TextPage, text: str) -> Iterator[PageLine]:
     """Asks for the place of its first letter only: a call for every letter would cost more than all else."""
     handle, box = textpage.raw, raw.FS_RECTF()
     same = textpage.count_chars() == len(text)  # else some letters have no character, or several
@@ -174,7 +174,7 @@ def _lines(textpage: TextPage, text: str) -> Iterator[Line]:
             begin = start + len(line) - len(line.lstrip())
             index = begin if same else raw.FPDFText_GetCharIndexFromTextIndex(handle, begin)
             raw.FPDFText_GetLooseCharBox(handle, index, box)
-            yield Line(
+            yield PageLine(
                 text=stripped.rstrip(HYPHEN),
                 left=box.left,
                 bottom=box.bottom,
@@ -189,7 +189,7 @@ def _lines(textpage: TextPage, text: str) -> Iterator[Line]:
 
 
 def _is_picture(pdf: Pdf, number: int) -> bool:
-    """Whether a page seems to be one, without a look at what its characters are."""
+    """Whether a page seems to be a picture: it has too few characters, whatever they are."""
     try:
         page = pdf[number - 1]
         try:
@@ -204,7 +204,7 @@ def _is_picture(pdf: Pdf, number: int) -> bool:
 
 
 def _read_scan(page: Page, text: str, number: int, limits: Limits) -> PageText:
-    """What is in its picture, unless the page itself says more."""
+    """The text in the picture of a page, or the text that the page carries if that is longer."""
     if _holds_nothing_but(text, page):
         return PageText(text, "text")
     from gristmill.documents.reading.scans import recognise_page  # noqa: PLC0415 only scans need the OCR models
@@ -214,14 +214,14 @@ def _read_scan(page: Page, text: str, number: int, limits: Limits) -> PageText:
 
 
 def _holds_nothing_but(text: str, page: Page) -> bool:
-    """Whether nothing is drawn there but letters, all of which can be read: a title, a chapter's number."""
+    """Whether the page shows letters alone, and all of them can be read: a title, the number of a chapter."""
     drawn = {one.type for one in page.get_objects(max_depth=1)}
     letters = "".join(text.split())
     return not drawn or (drawn == {raw.FPDF_PAGEOBJ_TEXT} and 0 < len(letters) == count_legible(letters))
 
 
 def _letters(text: str) -> int:
-    """What tells words from the signs of a font without a map."""
+    """How many letters and digits there are: the signs of a font without a map are none."""
     return sum(map(str.isalnum, text))
 
 
@@ -250,7 +250,7 @@ def _title(pdf: Pdf, said: str) -> str:
         return ""
     finally:
         page.close()
-    return tidy.line(found)[:300]
+    return tidy.to_line(found)[:300]
 
 
 def _date(said: str) -> datetime | None:
@@ -272,15 +272,15 @@ def _date(said: str) -> datetime | None:
 
 
 def _attachments(pdf: Pdf, count: int, packed: int, limits: Limits, start: Bookmark) -> Iterator[Part]:
-    """What cannot be had is told in its place: the pages and the other attachments go on without it."""
+    """The attachments. In the place of a broken one stands an error: all the rest is read without it."""
     known = start
     for index in range(start.parts, count):
-        tell(index, now=True)  # if we die of it, it is known of what
+        tell(index, now=True)  # if this process dies, the parent knows at which attachment
         part = _attachment(pdf, index, packed, limits, known)
         known = known.move_behind([part])
         yield part
         if start.shunned and start.shunned.place == index:
-            return  # another one may end us: not within the time of the same call
+            return  # another attachment may end this process: it gets a call, and time, of its own
 
 
 def _attachment(pdf: Pdf, index: int, packed: int, limits: Limits, known: Bookmark) -> Part:
@@ -288,7 +288,7 @@ def _attachment(pdf: Pdf, index: int, packed: int, limits: Limits, known: Bookma
     try:
         attachment = pdf.get_attachment(index)
         with suppress(PdfiumError, UnicodeDecodeError):  # a name may be half a character
-            name = tidy.line(attachment.get_name())
+            name = tidy.to_line(attachment.get_name())
         data = _unpack(attachment, index, packed, limits, known)
     except PdfiumError:
         refusal = str(refusals.no_bytes())

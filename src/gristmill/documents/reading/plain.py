@@ -144,7 +144,7 @@ def title_of(text: str, name: str) -> str:
     else:
         underlined = UNDERLINED.match(text)
         said = underlined[1] if underlined else heading(text)
-    return tidy.line(SIGNS.sub(r"\1", said[:LONGEST]))[:300] or stem(name)
+    return tidy.to_line(SIGNS.sub(r"\1", said[:LONGEST]))[:300] or stem(name)
 
 
 def heading(text: str) -> str:
@@ -154,7 +154,7 @@ def heading(text: str) -> str:
 
 
 def stem(name: str) -> str:
-    return tidy.line(PurePath(name).stem.replace("_", " ")) or tidy.line(name)
+    return tidy.to_line(PurePath(name).stem.replace("_", " ")) or tidy.to_line(name)
 
 
 def decode(data: bytes) -> str:

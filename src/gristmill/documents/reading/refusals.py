@@ -19,7 +19,7 @@ def no_more(missing: int) -> Permanent:
     return Permanent(f"{missing} attachments of the PDF could not be taken out: no more are unpacked.")
 
 
-def encrypted(what: str = "file") -> Permanent:
+def refuse_encrypted(what: str = "file") -> Permanent:
     return Permanent(f"The {what} is encrypted: remove its password and add it again.")
 
 

@@ -41,7 +41,7 @@ def page(text: str) -> str:
     return BLANK_LINES.sub("\n\n", tidy(text)).strip("\n").rstrip()
 
 
-def line(text: str) -> str:
+def to_line(text: str) -> str:
     """A title or a name: one line."""
     return " ".join(tidy(text).split())
 

@@ -137,7 +137,7 @@ def _parse_vtt(text: str) -> list[Cue]:
     except Exception:  # noqa: BLE001 whatever it stumbles over, the times can still be found
         return _parse_blocks(text)
     cues = [
-        Cue(tidy.line(one.text), one.voice or "", float(one.start_in_seconds), float(one.end_in_seconds))
+        Cue(tidy.to_line(one.text), one.voice or "", float(one.start_in_seconds), float(one.end_in_seconds))
         for one in found
     ]
     return [cue if cue.speaker else _find_speaker(cue) for cue in cues] or _parse_blocks(text)
@@ -151,8 +151,8 @@ def _parse_blocks(text: str) -> list[Cue]:
         stop = places[n + 1].start() if n + 1 < len(places) else len(text)
         body = re.split(r"\n\s*\n", text[found.end() : stop].lstrip("\n"), maxsplit=1)[0]
         voice = VOICE.search(body)
-        cue = Cue(tidy.line(TAG.sub("", VOICE.sub("", body))), "", read_clock(found[1]), read_clock(found[2]))
-        cues.append(replace(cue, speaker=tidy.line(voice[1])) if voice else _find_speaker(cue))
+        cue = Cue(tidy.to_line(TAG.sub("", VOICE.sub("", body))), "", read_clock(found[1]), read_clock(found[2]))
+        cues.append(replace(cue, speaker=tidy.to_line(voice[1])) if voice else _find_speaker(cue))
     return cues
 
 
@@ -234,8 +234,8 @@ def _counts_thousandths(entries: Sequence[dict[str, Any]]) -> bool:
 def _make_cue(entry: dict[str, Any], divisor: int) -> Cue:
     start, end = (_read_time(_pick(entry, keys), divisor) for keys in (STARTS, ENDS))
     speaker = _pick(entry, SPEAKERS)
-    named = f"Speaker {speaker}" if isinstance(speaker, int) else tidy.line(str(speaker or ""))[:100]
-    return Cue(tidy.line(str(_pick(entry, TEXTS) or "")), named, start, end)
+    named = f"Speaker {speaker}" if isinstance(speaker, int) else tidy.to_line(str(speaker or ""))[:100]
+    return Cue(tidy.to_line(str(_pick(entry, TEXTS) or "")), named, start, end)
 
 
 def _read_time(said: Any, divisor: int) -> float | None:

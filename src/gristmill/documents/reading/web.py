@@ -35,7 +35,7 @@ def inspect(path: str, name: str, type: Type, limits: Limits, start: Bookmark = 
 def _title(html: str) -> str:
     begin = TITLE.search(html[: html.rfind(">") + 1])
     end = TITLE_END.search(html, begin.end()) if begin else None
-    return tidy.line(_unescape(html[begin.end() : end.start()]))[:300] if begin and end else ""
+    return tidy.to_line(_unescape(html[begin.end() : end.start()]))[:300] if begin and end else ""
 
 
 def read(path: str, type: Type, number: int, limits: Limits) -> PageText:

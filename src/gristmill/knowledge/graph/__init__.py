@@ -10,8 +10,8 @@ from gristmill.knowledge.graph.contributions import (
     save,
 )
 from gristmill.knowledge.graph.excerpts import (
-    Excerpt,
-    Surroundings,
+    GraphExcerpt,
+    NodeSurroundings,
     document_excerpt,
     edges_between,
     recent_nodes,
@@ -19,12 +19,12 @@ from gristmill.knowledge.graph.excerpts import (
 )
 from gristmill.knowledge.graph.graphml import export
 from gristmill.knowledge.graph.reading import (
-    Counts,
     Evidence,
     FoundNode,
+    GraphCounts,
     Neighbour,
     Node,
-    Step,
+    PathEdge,
     counts,
     edge_evidence,
     find,
@@ -42,17 +42,17 @@ from gristmill.knowledge.graph.statements import (
 )
 
 __all__ = [
-    "Counts",
     "EdgeRef",
     "Evidence",
-    "Excerpt",
     "FoundNode",
+    "GraphCounts",
+    "GraphExcerpt",
     "Losses",
     "Neighbour",
     "Node",
     "NodeRef",
-    "Step",
-    "Surroundings",
+    "NodeSurroundings",
+    "PathEdge",
     "counts",
     "create_node_with_rag_links",
     "create_relationship",

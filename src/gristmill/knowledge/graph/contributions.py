@@ -9,7 +9,7 @@ import orjson
 
 from gristmill.db import Tx, queries
 from gristmill.ids import ChunkId
-from gristmill.models import Entity, Extraction, Passage, Relation
+from gristmill.models import Entity, Extraction, Relation, TextPassage
 
 SQL = queries("gristmill.knowledge.graph", "contributions.sql")
 
@@ -40,7 +40,7 @@ class Losses:
     edges_weaker: tuple[EdgeRef, ...]
 
 
-def extraction_key(client: str, passage: Passage, version: str) -> bytes:
+def extraction_key(client: str, passage: TextPassage, version: str) -> bytes:
     """Identifies the input of an extraction, which is never made twice for the same key; no two clients share one."""
     asked: list[Any] = [
         client,

@@ -76,7 +76,7 @@ class FoundNode:
 
 
 @dataclass(frozen=True)
-class Step:
+class PathEdge:
     """One edge of a path, in its own direction."""
 
     source: str
@@ -86,7 +86,7 @@ class Step:
 
 
 @dataclass(frozen=True)
-class Counts:
+class GraphCounts:
     """How large the graph is."""
 
     nodes: int
@@ -162,7 +162,7 @@ class _TypeRow(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Reader:
+class GraphReader:
     """The scopes that a reader may see, and the client whose aliases name the nodes."""
 
     client: str
@@ -175,8 +175,8 @@ class Reader:
         return [row.key for row in await self.all(tx, query, _KeyRow, **params)]
 
 
-async def reader_of(tx: Tx, scope: Scope) -> Reader:
-    return Reader(scope.client, await visible(tx, scope))
+async def reader_of(tx: Tx, scope: Scope) -> GraphReader:
+    return GraphReader(scope.client, await visible(tx, scope))
 
 
 async def resolve(tx: Tx, scope: Scope, text: str) -> str:
@@ -194,13 +194,13 @@ async def resolve(tx: Tx, scope: Scope, text: str) -> str:
     raise Unknown(f"There is no node “{text}” in {scope}: {hint}")
 
 
-async def _find_by_key(tx: Tx, reader: Reader, text: str) -> list[str]:
+async def _find_by_key(tx: Tx, reader: GraphReader, text: str) -> list[str]:
     """The node with this key, resolved by the client's own aliases, or else by those of GLOBAL."""
     keys = [*await resolve_keys(tx, reader.client, [text]), *await resolve_keys(tx, "", [text])]
     return (await _present_keys(tx, reader, keys))[:1]
 
 
-async def _find_by_name(tx: Tx, reader: Reader, text: str) -> list[str]:
+async def _find_by_name(tx: Tx, reader: GraphReader, text: str) -> list[str]:
     """The keys of nodes with this name or alias; where case matters, those written exactly so, if there are any."""
     names = {_normal_name(text), " ".join(text.split())}
     found = [
@@ -213,8 +213,8 @@ async def _find_by_name(tx: Tx, reader: Reader, text: str) -> list[str]:
     return list(dict.fromkeys([*alike, *await _present_keys(tx, reader, called)]))
 
 
-async def _present_keys(tx: Tx, reader: Reader, keys: Sequence[str]) -> list[str]:
-    """Those of these keys under which the graph has anything."""
+async def _present_keys(tx: Tx, reader: GraphReader, keys: Sequence[str]) -> list[str]:
+    """The keys, of these, that the graph has a node for."""
     there = set(await reader.keys(tx, SQL["present_keys"], keys=list(keys)))
     return [key for key in keys if key in there]
 
@@ -241,7 +241,7 @@ async def node(tx: Tx, scope: Scope, key: str, *, limit: int = 20) -> Node:
     )
 
 
-async def load_edges(tx: Tx, reader: Reader, key: str, limit: int) -> tuple[tuple[Neighbour, ...], int]:
+async def load_edges(tx: Tx, reader: GraphReader, key: str, limit: int) -> tuple[tuple[Neighbour, ...], int]:
     """The edges of a node with most evidence, and how many it has in all."""
     rows = await reader.all(tx, SQL["neighbours"], _NeighbourRow, keys=[key], limit=limit)
     others = await _load_nodes(tx, reader, [row.key for row in rows])
@@ -257,11 +257,11 @@ def merge_properties(stated: Sequence[Mapping[str, Any]] | None) -> dict[str, An
     return dict(ChainMap(*map(dict, reversed(stated or ()))))
 
 
-async def _load_nodes(tx: Tx, reader: Reader, keys: Sequence[str]) -> dict[str, _NodeRow]:
+async def _load_nodes(tx: Tx, reader: GraphReader, keys: Sequence[str]) -> dict[str, _NodeRow]:
     return {row.key: row for row in await reader.all(tx, SQL["nodes"], _NodeRow, keys=list(keys))} if keys else {}
 
 
-async def edge_evidence(tx: Tx, scope: Scope, step: Step, *, limit: int = 5) -> list[Evidence]:
+async def edge_evidence(tx: Tx, scope: Scope, step: PathEdge, *, limit: int = 5) -> list[Evidence]:
     """The chunks that show this edge."""
     reader = await reader_of(tx, scope)
     edge = {"source": step.source, "type": step.type, "target": step.target}
@@ -279,7 +279,7 @@ async def find(tx: Tx, scope: Scope, text: str, *, limit: int = 20) -> list[Foun
     return await load_found(tx, reader, keys)
 
 
-async def load_found(tx: Tx, reader: Reader, keys: Sequence[str]) -> list[FoundNode]:
+async def load_found(tx: Tx, reader: GraphReader, keys: Sequence[str]) -> list[FoundNode]:
     """These nodes, in this order; keys must be those of nodes that the reader sees."""
     known = await _load_nodes(tx, reader, keys)
     return [FoundNode(*known[key][:5]) for key in keys]
@@ -298,7 +298,7 @@ async def similar_names(tx: Tx, scope: Scope, text: str, *, most: int = 3) -> li
     return [candidates[one] for one in close]
 
 
-async def path(tx: Tx, scope: Scope, source: str, target: str, *, hops: int = 6) -> list[Step] | None:
+async def path(tx: Tx, scope: Scope, source: str, target: str, *, hops: int = 6) -> list[PathEdge] | None:
     """The shortest way between two nodes, searched from both ends at once; None if there is none within `hops`."""
     reader = await reader_of(tx, scope)
     ends = await resolve(tx, scope, source), await resolve(tx, scope, target)
@@ -316,40 +316,40 @@ async def path(tx: Tx, scope: Scope, source: str, target: str, *, hops: int = 6)
     return None
 
 
-_Ways = dict[str, tuple[str, Step] | None]  # node → the node before it on the way, and the edge between them
+_Ways = dict[str, tuple[str, PathEdge] | None]  # node → the node before it on the way, and the edge between them
 
 
-async def _next_level(tx: Tx, reader: Reader, ways: _Ways, front: Sequence[str]) -> list[str]:
+async def _next_level(tx: Tx, reader: GraphReader, ways: _Ways, front: Sequence[str]) -> list[str]:
     """The neighbours of these nodes that were not reached before; `ways` learns how they were reached."""
     rows = await reader.all(tx, SQL["next_level"], _LevelRow, keys=list(front), limit=WIDEST)
     fresh = [row for row in rows if row.key not in ways]
     for row in fresh:
         there = (row.origin, row.type, row.key) if row.outward else (row.key, row.type, row.origin)
-        ways[row.key] = (row.origin, Step(*there, row.evidence))
+        ways[row.key] = (row.origin, PathEdge(*there, row.evidence))
     return [row.key for row in fresh]
 
 
-def _steps_back(ways: _Ways, key: str) -> list[Step]:
-    steps: list[Step] = []
+def _steps_back(ways: _Ways, key: str) -> list[PathEdge]:
+    steps: list[PathEdge] = []
     while (came := ways[key]) is not None:
         key, step = came
         steps.append(step)
     return steps
 
 
-async def counts(tx: Tx, scope: Scope) -> Counts:
+async def counts(tx: Tx, scope: Scope) -> GraphCounts:
     """How many nodes and edges of each type the graph has."""
     reader = await reader_of(tx, scope)
     (row,) = await reader.all(tx, SQL["counts"], _CountsRow)
     nodes = {one.type: one.n for one in await reader.all(tx, SQL["node_types"], _TypeRow)}
     edges = {one.type: one.n for one in await reader.all(tx, SQL["edge_types"], _TypeRow)}
-    return Counts(sum(nodes.values()), sum(edges.values()), row.mentions, row.evidence, nodes, edges)
+    return GraphCounts(sum(nodes.values()), sum(edges.values()), row.mentions, row.evidence, nodes, edges)
 
 
 # --- names and evidence
 
 
-async def _keys_beginning_with(tx: Tx, reader: Reader, text: str, limit: int) -> list[str]:
+async def _keys_beginning_with(tx: Tx, reader: GraphReader, text: str, limit: int) -> list[str]:
     """The keys of nodes whose names begin with this text, folded as a name and as an id: the two may differ."""
     found: dict[str, None] = {}
     for name in dict.fromkeys((_normal_name(text), " ".join(text.lower().split()))):

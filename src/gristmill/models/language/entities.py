@@ -37,7 +37,7 @@ def _clean_text(text: str) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Passage:
+class TextPassage:
     """A chunk of text and its place in the document; only the first chunk has the `context` of the document."""
 
     text: str

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, cast
 
 from gristmill.models.language import structure
 from gristmill.models.language.assertion import JOINED, find_clause, is_meant, is_stated
-from gristmill.models.language.entities import Extraction, ExtractionBuilder, Passage
+from gristmill.models.language.entities import Extraction, ExtractionBuilder, TextPassage
 from gristmill.models.language.names import (
     clean_name,
     complete_names,
@@ -51,12 +51,12 @@ class NamedSpan:
     key: str
 
 
-def extract_passages(passages: Sequence[Passage]) -> list[Extraction]:
+def extract_passages(passages: Sequence[TextPassage]) -> list[Extraction]:
     """One extraction per passage, in order."""
     return [_extract_passage(passage) for passage in passages]
 
 
-def _extract_passage(passage: Passage) -> Extraction:
+def _extract_passage(passage: TextPassage) -> Extraction:
     into = ExtractionBuilder()
     mail = structure.add_mail(passage.context, into) if passage.context else ""
     facts = (structure.add_commit, structure.add_issue, structure.add_page)

@@ -5,7 +5,7 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Protocol
 
 from gristmill.models.language import extraction
-from gristmill.models.language.entities import Extraction, Passage
+from gristmill.models.language.entities import Extraction, TextPassage
 
 if TYPE_CHECKING:  # the child processes import this file and need no queue
     from gristmill.processes import ProcessPool
@@ -31,7 +31,7 @@ class Extractor(Protocol):
         """How long one call may wait for an LLM."""
         ...
 
-    async def extract(self, passages: Sequence[Passage]) -> Sequence[Extraction | Exception]:
+    async def extract(self, passages: Sequence[TextPassage]) -> Sequence[Extraction | Exception]:
         """One answer per passage, in order; or the error that prevented this one, while the others are given."""
         ...
 
@@ -46,7 +46,7 @@ class RuleExtractor:
     def __init__(self, pool: "ProcessPool") -> None:
         self._pool = pool
 
-    async def extract(self, passages: Sequence[Passage]) -> list[Extraction]:
+    async def extract(self, passages: Sequence[TextPassage]) -> list[Extraction]:
         """One answer per passage, in order."""
         if not passages:
             return []

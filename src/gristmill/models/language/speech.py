@@ -33,7 +33,7 @@ NOBODY = split_words(
 
 
 @dataclass(frozen=True, slots=True)
-class Turn:
+class SpokenLine:
     """A line that seems to be spoken by a person."""
 
     line: int
@@ -42,7 +42,7 @@ class Turn:
     said: str
 
 
-def find_turns(text: str) -> list[Turn]:
+def find_turns(text: str) -> list[SpokenLine]:
     """The turns of people. Forms and headings have colons, too: without a time, a speaker must come back and speak."""
     found = list(_read_turns(text.splitlines()))
     times = Counter(one.name for one in found)
@@ -52,14 +52,14 @@ def find_turns(text: str) -> list[Turn]:
     return [one for one in found if one.name in sure]
 
 
-def _is_conversation(found: Sequence[Turn], times: Counter[str]) -> bool:
+def _is_conversation(found: Sequence[SpokenLine], times: Counter[str]) -> bool:
     """Whether two people speak, one of them twice, and mostly in sentences: the rows of a form hold values."""
     full = {name: n for name, n in times.items() if " " in name}
     sentences = sum(SENTENCE.search(one.said) is not None for one in found)
     return len(full) > 1 and max(full.values()) > 1 and sentences > len(found) / 2
 
 
-def _read_turns(lines: Sequence[str]) -> Iterator[Turn]:
+def _read_turns(lines: Sequence[str]) -> Iterator[SpokenLine]:
     for number, (line, following) in enumerate(zip_longest(lines, lines[1:], fillvalue="")):
         bare = MARKUP.sub("", line).strip()
         time = TIME.match(bare)
@@ -70,7 +70,7 @@ def _read_turns(lines: Sequence[str]) -> Iterator[Turn]:
         else:
             continue
         if name := _clean_speaker(match["name"]):
-            yield Turn(number, name, timed, said)
+            yield SpokenLine(number, name, timed, said)
 
 
 def _clean_speaker(label: str) -> str:
@@ -78,14 +78,14 @@ def _clean_speaker(label: str) -> str:
     return "" if NOBODY.intersection(label.lower().split()) else clean_name(label, "person")
 
 
-def separate_turns(text: str, turns: Iterable[Turn]) -> str:
+def separate_turns(text: str, turns: Iterable[SpokenLine]) -> str:
     """Put each turn into a paragraph of its own: no sentence may go from one speaker to the next."""
     firsts = {one.line for one in turns}
     lines = text.splitlines(keepends=True)
     return "".join(f"\n{line}" if n in firsts else line for n, line in enumerate(lines))
 
 
-def find_speakers(text: str, starts: Iterable[int], turns: Iterable[Turn]) -> dict[int, Mention]:
+def find_speakers(text: str, starts: Iterable[int], turns: Iterable[SpokenLine]) -> dict[int, Mention]:
     """The place at which the words of a turn begin → the speaker; for a text without markup and its paragraphs."""
     names = {one.name for one in turns}
     found = [one for start in starts if names and (one := _read_speaker(text, start))]

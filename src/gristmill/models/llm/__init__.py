@@ -2,10 +2,10 @@
 
 from gristmill.models.llm.client import (
     Count,
+    ImageBytes,
     Level,
     Llm,
     Message,
-    Picture,
     RouterLlm,
     StreamingLlm,
     TokenCount,
@@ -20,12 +20,12 @@ from gristmill.models.llm.summary import LlmSummariser
 __all__ = [
     "Count",
     "FakeLlm",
+    "ImageBytes",
     "Level",
     "Llm",
     "LlmExtractor",
     "LlmSummariser",
     "Message",
-    "Picture",
     "RouterLlm",
     "StreamingLlm",
     "TokenCount",

@@ -27,7 +27,7 @@ FENCE = re.compile(r"^```(?:json)?\s*\n(.*)\n```$", re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True)
-class Picture:
+class ImageBytes:
     """The bytes of an image file."""
 
     data: bytes
@@ -39,7 +39,7 @@ class Message:
 
     role: Literal["system", "user", "assistant"]
     text: str
-    pictures: tuple[Picture, ...] = ()
+    pictures: tuple[ImageBytes, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from datetime import timedelta
 
 from gristmill.errors import BadAnswer, GristmillError
-from gristmill.models.language.entities import Extraction, ExtractionBuilder, Passage
+from gristmill.models.language.entities import Extraction, ExtractionBuilder, TextPassage
 from gristmill.models.language.extractor import Extractor
 from gristmill.models.llm.client import Json, Llm, Message, fence_text
 from gristmill.telemetry import count_extraction, log
@@ -75,11 +75,11 @@ class LlmExtractor:
     def version(self) -> str:
         return f"{self._rules.version}; prompt {PROMPT}, {self._model or 'default model'}"
 
-    async def extract(self, passages: Sequence[Passage]) -> Sequence[Extraction | Exception]:
+    async def extract(self, passages: Sequence[TextPassage]) -> Sequence[Extraction | Exception]:
         """One answer per passage, in order; an error takes the place of one answer and leaves the others."""
         turns = asyncio.Semaphore(AT_ONCE)
 
-        async def enrich_one(passage: Passage, drawn: Extraction | Exception) -> Extraction | Exception:
+        async def enrich_one(passage: TextPassage, drawn: Extraction | Exception) -> Extraction | Exception:
             if isinstance(drawn, Exception) or not re.search(r"\w", passage.text):
                 return drawn
             async with turns:
@@ -90,13 +90,13 @@ class LlmExtractor:
 
         return await asyncio.gather(*map(enrich_one, passages, await self._rules.extract(passages)))
 
-    async def _enrich(self, passage: Passage, drawn: Extraction) -> Extraction:
+    async def _enrich(self, passage: TextPassage, drawn: Extraction) -> Extraction:
         answer = await self._ask_llm(passage)
         added = merge_answer(passage, drawn, answer)
         self._count_answer(added)
         return added
 
-    async def _ask_llm(self, passage: Passage) -> Json:
+    async def _ask_llm(self, passage: TextPassage) -> Json:
         """The model's answer; empty if it does not follow the schema, and then the rules' answer stands alone."""
         question = [Message("system", SYSTEM), Message("user", _fence_passage(passage))]
         for _ in range(ATTEMPTS):
@@ -119,12 +119,12 @@ class LlmExtractor:
         self._alarmed = common
 
 
-def _fence_passage(passage: Passage) -> str:
+def _fence_passage(passage: TextPassage) -> str:
     heading = f"It stands under the heading: {_normalise_text(passage.heading)}\n" if passage.heading else ""
     return f"{heading}{fence_text(passage.text, 'passage')}"
 
 
-def merge_answer(passage: Passage, drawn: Extraction, answer: Json) -> Extraction:
+def merge_answer(passage: TextPassage, drawn: Extraction, answer: Json) -> Extraction:
     """Join both answers; drop and count every name and quote of the LLM that is not in the passage."""
     text = _normalise_text(f"{passage.heading}\n{passage.text}")
     into = ExtractionBuilder(drawn)

@@ -3,7 +3,7 @@
 from gristmill.qualifier.conventions.contradictions import Contradiction
 from gristmill.qualifier.conventions.language import format_convention, parse_convention
 from gristmill.qualifier.conventions.matching import Material, match_condition
-from gristmill.qualifier.conventions.model import Consequence, Rule
+from gristmill.qualifier.conventions.model import Consequence, ConventionRule
 from gristmill.qualifier.conventions.store import (
     Convention,
     ConventionVersion,
@@ -26,10 +26,10 @@ __all__ = [
     "Consequence",
     "Contradiction",
     "Convention",
+    "ConventionRule",
     "ConventionVersion",
     "InForce",
     "Material",
-    "Rule",
     "add_convention",
     "change_convention",
     "count_firings",

@@ -18,9 +18,9 @@ from gristmill.qualifier.conventions.model import (
     Comparison,
     Condition,
     Consequence,
+    ConventionRule,
     DaysTest,
     Negation,
-    Rule,
     Test,
     TextTest,
 )
@@ -48,7 +48,7 @@ class Stated:
 
     id: int
     scope: Scope
-    rule: Rule
+    rule: ConventionRule
 
 
 @dataclass(frozen=True)

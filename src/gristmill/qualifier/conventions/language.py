@@ -23,10 +23,10 @@ from gristmill.qualifier.conventions.model import (
     Comparison,
     Condition,
     Consequence,
+    ConventionRule,
     DaysTest,
     Fate,
     Negation,
-    Rule,
     Test,
     TextTest,
 )
@@ -72,7 +72,7 @@ class Token:
 
 
 @lru_cache(maxsize=4_096)  # every decision asks for the same few
-def parse_convention(text: str) -> Rule:
+def parse_convention(text: str) -> ConventionRule:
     """The rule that a text states; Refused with a sentence that says where it went wrong and what could stand there."""
     if len(text) > LONGEST:
         raise Refused(f"A convention has at most {LONGEST:,} characters: make two of it.")
@@ -81,7 +81,7 @@ def parse_convention(text: str) -> Rule:
     condition = reader.read_condition()
     reader.expect("then", "“and”, “or” or “then” may stand here")
     consequence = reader.read_consequence()
-    return Rule(condition, consequence)
+    return ConventionRule(condition, consequence)
 
 
 def _find_tokens(text: str) -> list[Token]:
@@ -321,7 +321,7 @@ def _list_words(words: Sequence[str]) -> str:
 # --- writing
 
 
-def format_convention(rule: Rule) -> str:
+def format_convention(rule: ConventionRule) -> str:
     """The one way to write a rule down; `parse_convention` reads it back."""
     return f"when {_format_condition(rule.condition)} then {format_consequence(rule.consequence)}"
 

@@ -10,7 +10,7 @@ from email.utils import parseaddr
 from functools import lru_cache
 from typing import assert_never
 
-from gristmill.models import About, Facts, FoundAmount
+from gristmill.models import About, FoundAmount, TextFacts
 from gristmill.qualifier.conventions.model import (
     REFERENCE_FIELDS,
     AllOf,
@@ -24,10 +24,10 @@ from gristmill.qualifier.conventions.model import (
     Test,
     TextTest,
 )
-from gristmill.qualifier.reasons import Words, words_of
+from gristmill.qualifier.reasons import ReasonWords, words_of
 
 COMPARE = {"<": operator.lt, "<=": operator.le, "=": operator.eq, ">=": operator.ge, ">": operator.gt}
-Holds = tuple[Words, ...] | None  # the words that it holds by; None: it does not hold
+Holds = tuple[ReasonWords, ...] | None  # the words that it holds by; None: it does not hold
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,7 @@ class Material:
     text: str
     new: Sequence[tuple[int, int]] | None  # the parts of the text that are not quoted; None: all of it
     about: About
-    facts: Facts
+    facts: TextFacts
     deadline: datetime | None
     now: datetime
     attachments: Sequence[str] = ()
@@ -58,7 +58,7 @@ def match_condition(condition: Condition, material: Material) -> Holds:
 
 
 def _join(parts: Iterable[Holds]) -> Holds:
-    words: list[Words] = []
+    words: list[ReasonWords] = []
     for part in parts:
         if part is None:
             return None
@@ -93,7 +93,7 @@ def _match_text(test: TextTest, material: Material) -> Holds:
     for value in _list_values(test, material):
         if pattern.search(value):
             where = f"{test.field} {test.name}" if test.name else test.field
-            return (Words(value, where=where),)
+            return (ReasonWords(value, where=where),)
     return None
 
 
@@ -101,7 +101,7 @@ def _match_whole_text(pattern: re.Pattern[str], material: Material) -> Holds:
     """Only words that are new in this item count: what it quotes was decided before."""
     for start, stop in [(0, len(material.text))] if material.new is None else material.new:
         if found := pattern.search(material.text, start, stop):
-            return (Words(found[0], found.start(), found.end()),)
+            return (ReasonWords(found[0], found.start(), found.end()),)
     return None
 
 
@@ -160,9 +160,9 @@ def _match_choice(test: ChoiceTest, material: Material) -> Holds:
     facts = material.facts
     match test.field:
         case "type":
-            return (Words(material.about.type, where="type"),) if material.about.type in test.values else None
+            return (ReasonWords(material.about.type, where="type"),) if material.about.type in test.values else None
         case "language":
-            return (Words(facts.language, where="language"),) if facts.language in test.values else None
+            return (ReasonWords(facts.language, where="language"),) if facts.language in test.values else None
         case "noise":
             found = [one for one in facts.noise if one.kind in test.values]
             return words_of(one.evidence for one in found) if found else None
@@ -178,12 +178,12 @@ def _match_choice(test: ChoiceTest, material: Material) -> Holds:
             return words_of([facts.deadline.evidence]) if facts.deadline else ()
 
 
-def _match_amount(how: Comparison, value: Decimal, currency: str, facts: Facts) -> Holds:
+def _match_amount(how: Comparison, value: Decimal, currency: str, facts: TextFacts) -> Holds:
     amount = find_main_amount(facts, currency)
     return words_of([amount.evidence]) if amount and COMPARE[how](amount.value, value) else None
 
 
-def find_main_amount(facts: Facts, currency: str = "") -> FoundAmount | None:
+def find_main_amount(facts: TextFacts, currency: str = "") -> FoundAmount | None:
     """The amount that is to be paid, or else the largest one; of one currency, if it is named."""
     owed = facts.payment.amount if facts.payment else None
     if owed and currency in ("", owed.currency):

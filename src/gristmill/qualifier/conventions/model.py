@@ -110,7 +110,7 @@ class Consequence:
 
 
 @dataclass(frozen=True, slots=True)
-class Rule:
+class ConventionRule:
     """A convention as it is understood."""
 
     condition: Condition

@@ -14,7 +14,7 @@ from gristmill.qualifier.conventions.contradictions import (
     find_contradictions,
 )
 from gristmill.qualifier.conventions.language import format_convention, parse_convention
-from gristmill.qualifier.conventions.model import Rule
+from gristmill.qualifier.conventions.model import ConventionRule
 from gristmill.scopes import Scope, scope_id
 
 SQL = queries("gristmill.qualifier.conventions", "conventions.sql")
@@ -73,7 +73,7 @@ class InForce:
         return Scope(self.client, self.project)
 
     @property
-    def rule(self) -> Rule:
+    def rule(self) -> ConventionRule:
         return parse_convention(self.text)
 
     @property

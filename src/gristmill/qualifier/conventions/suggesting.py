@@ -5,15 +5,15 @@ from collections.abc import Iterator
 from email.utils import parseaddr
 
 from gristmill.errors import Refused
-from gristmill.models import About, Facts
+from gristmill.models import About, TextFacts
 from gristmill.qualifier.conventions.language import format_convention
 from gristmill.qualifier.conventions.model import (
     AllOf,
     ChoiceTest,
     Condition,
     Consequence,
+    ConventionRule,
     Fate,
-    Rule,
     TextTest,
 )
 
@@ -34,16 +34,16 @@ FATES: dict[str, Fate] = {
 }
 
 
-def suggest_convention(about: About, facts: Facts, route: str, fate: Fate | None = None) -> str:
+def suggest_convention(about: About, facts: TextFacts, route: str, fate: Fate | None = None) -> str:
     """A convention that fits this item and those like it, and says what was decided, or what is wished instead."""
     tests = list(_list_tests(about, facts))
     if not tests:
         raise Refused("Nothing of this item tells it from others: state the convention yourself.")
     condition: Condition = tests[0] if len(tests) == 1 else AllOf(tuple(tests))
-    return format_convention(Rule(condition, Consequence(fate or FATES[route])))
+    return format_convention(ConventionRule(condition, Consequence(fate or FATES[route])))
 
 
-def _list_tests(about: About, facts: Facts) -> Iterator[Condition]:
+def _list_tests(about: About, facts: TextFacts) -> Iterator[Condition]:
     if about.type:
         yield ChoiceTest("type", (about.type,))
     address = parseaddr(about.sender)[1] or about.sender

@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 from gristmill.db import Tx, queries
 from gristmill.durations import format_duration
 from gristmill.ids import ScopeId, WorkerId
-from gristmill.queue.rates import Recent, free_starts, rate_of
+from gristmill.queue.rates import RecentStarts, free_starts, rate_of
 from gristmill.scopes import GLOBAL_ID
 from gristmill.telemetry import Finding
 from gristmill.wording import format_count
@@ -169,7 +169,7 @@ def find_next_start(stage: Stage) -> datetime | None:
     rate = rate_of(stage.rate_count, stage.rate_period)
     if rate is None:
         return None
-    starts, until = free_starts(rate, Recent(tuple(stage.recent_at), tuple(stage.recent_n)), stage.now)
+    starts, until = free_starts(rate, RecentStarts(tuple(stage.recent_at), tuple(stage.recent_n)), stage.now)
     return None if starts else until
 
 

@@ -38,7 +38,7 @@ class RunBulk:
 
 
 @dataclass(frozen=True)
-class Preview:
+class BulkPreview:
     """How many tasks an action would change (at least, if not `exact`), some of them, and about how long it takes."""
 
     count: int
@@ -108,7 +108,7 @@ def check_action(action: Action, wanted: TaskFilter, value: int | None) -> TaskF
     return replace(wanted, status=wanted.status or statuses[0])
 
 
-async def preview_bulk(tx: Tx, action: Action, wanted: TaskFilter, value: int | None = None) -> Preview:
+async def preview_bulk(tx: Tx, action: Action, wanted: TaskFilter, value: int | None = None) -> BulkPreview:
     """Changes nothing."""
     wanted = check_action(action, wanted, value)
     look = await look_for(tx, wanted, limit=MOST_COUNTED, groups=False)
@@ -117,7 +117,7 @@ async def preview_bulk(tx: Tx, action: Action, wanted: TaskFilter, value: int | 
         count, exact = counted, True
     pace = await tx.value(SQL["pace"], Decimal, action=action)
     duration = timedelta(seconds=round(count / float(pace or PACE), 1))
-    return Preview(count, exact, await load_tasks(tx, look.ids[:SAMPLES]), duration)
+    return BulkPreview(count, exact, await load_tasks(tx, look.ids[:SAMPLES]), duration)
 
 
 async def _read_counters(tx: Tx, wanted: TaskFilter) -> int | None:

@@ -138,7 +138,7 @@ async def undo_move(tx: Tx, was: Was, value: int | None) -> int:
 
 
 @dataclass(frozen=True)
-class Kind:
+class BulkKind:
     """How an action finds its tasks, what it does, and how it is undone, if it can be."""
 
     statuses: tuple[str, ...]  # of the tasks that it is for; the first if the filter names none
@@ -148,13 +148,13 @@ class Kind:
 
 
 ENDED = ("failed", "cancelled", "completed", "skipped")
-KINDS: Mapping[str, Kind] = {
-    "retry": Kind(ENDED, apply_retry, undo_retry),
-    "cancel": Kind(("pending", "processing"), apply_cancel, undo_cancel, with_followers=True),
-    "purge": Kind(ENDED, apply_purge),
-    "priority": Kind(("pending",), apply_priority, undo_move),
-    "foreground": Kind(("pending",), apply_foreground, undo_move),
-    "position": Kind(("pending",), apply_position, undo_move),
+KINDS: Mapping[str, BulkKind] = {
+    "retry": BulkKind(ENDED, apply_retry, undo_retry),
+    "cancel": BulkKind(("pending", "processing"), apply_cancel, undo_cancel, with_followers=True),
+    "purge": BulkKind(ENDED, apply_purge),
+    "priority": BulkKind(("pending",), apply_priority, undo_move),
+    "foreground": BulkKind(("pending",), apply_foreground, undo_move),
+    "position": BulkKind(("pending",), apply_position, undo_move),
 }
 
 

@@ -90,7 +90,7 @@ class GroupProgress:
 
 
 @dataclass(frozen=True)
-class Event:
+class HistoryEvent:
     """Something that happened to a task: sent, claimed, failed, ended …"""
 
     at: datetime
@@ -130,9 +130,9 @@ async def group_progress(tx: Tx, group: TaskId, *, errors: int = 20) -> GroupPro
     return GroupProgress(*row, errors=tuple(found))
 
 
-async def history(tx: Tx, task: TaskId) -> list[Event]:
+async def history(tx: Tx, task: TaskId) -> list[HistoryEvent]:
     """What is known to have happened to a task, oldest first."""
-    events = await tx.all(SQL["history"], Event, id=task)
+    events = await tx.all(SQL["history"], HistoryEvent, id=task)
     if not events:
         raise Unknown(f"There is no task {task}.")
     return events

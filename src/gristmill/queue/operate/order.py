@@ -11,7 +11,7 @@ SQL = queries("gristmill.queue.operate", "order.sql")
 
 
 @dataclass(frozen=True)
-class Place:
+class TaskPlace:
     """Where a task stands in the order of claim, and what may keep it from being moved."""
 
     id: TaskId
@@ -51,8 +51,8 @@ async def run_now(tx: Tx, task: TaskId) -> None:
     await tx.one(SQL["admit"], ids=array([task]))
 
 
-async def _lock_pending(tx: Tx, task: TaskId) -> Place:
-    row = await tx.one(SQL["lock_place"], Place, id=task)
+async def _lock_pending(tx: Tx, task: TaskId) -> TaskPlace:
+    row = await tx.one(SQL["lock_place"], TaskPlace, id=task)
     if row is None:
         raise Unknown(f"There is no task {task}.")
     if row.queue is None:
@@ -69,7 +69,7 @@ def choose_lane(old: int, position: int | None, priority: int, foreground: bool)
     return lane if POSITIONED in (lane, old) else lane & ~1 | old & 1
 
 
-async def _move(tx: Tx, row: Place, position: int | None, priority: int, foreground: bool) -> None:
+async def _move(tx: Tx, row: TaskPlace, position: int | None, priority: int, foreground: bool) -> None:
     lane = choose_lane(row.lane, position, priority, foreground)
     await tx.one(
         SQL["move"],

@@ -27,7 +27,7 @@ class Bounded:
 
 
 @dataclass(frozen=True)
-class Breaker:
+class ShownBreaker:
     """`until` is when an open breaker lets one task try."""
 
     state: str
@@ -56,7 +56,7 @@ class QueueReport:
     finished: Mapping[str, int]
     kept: Mapping[str, int]
     oldest: timedelta | None
-    breaker: Breaker | None
+    breaker: ShownBreaker | None
     workers: tuple[str, ...]
 
     @property
@@ -280,10 +280,10 @@ SHOWN = (
 )
 
 
-def _breaker(row: QueueReportRow) -> Breaker | None:
+def _breaker(row: QueueReportRow) -> ShownBreaker | None:
     if row.breaker_threshold is None:
         return None
     until = row.breaker_since + row.breaker_reset if row.breaker_state == "open" and row.breaker_since else None
     if until is not None and until <= row.now:  # the table says open until the next claim lets one task try
-        return Breaker("half-open", row.breaker_since, None, row.breaker_reason)
-    return Breaker(row.breaker_state, row.breaker_since, until, row.breaker_reason)
+        return ShownBreaker("half-open", row.breaker_since, None, row.breaker_reason)
+    return ShownBreaker(row.breaker_state, row.breaker_since, until, row.breaker_reason)

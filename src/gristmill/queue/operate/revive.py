@@ -29,7 +29,7 @@ class Candidate:
 
 
 @dataclass(frozen=True)
-class Refusal:
+class RetryRefusal:
     """Why a task stays as it is."""
 
     id: TaskId
@@ -41,7 +41,7 @@ class Revived:
     """What is pending again, and what is not and why."""
 
     tasks: tuple[TaskId, ...] = ()
-    refused: tuple[Refusal, ...] = ()
+    refused: tuple[RetryRefusal, ...] = ()
 
 
 class _Known(NamedTuple):
@@ -90,7 +90,7 @@ async def retry(
             row, any_outcome, holders.get((row.unique_key, row.scope)), with_prerequisite=row.after in accepted
         )
         if reason:
-            refused.append(Refusal(row.id, reason))
+            refused.append(RetryRefusal(row.id, reason))
             continue
         accepted[row.id] = row
         if row.unique_key is not None:  # the first of a batch takes the key, the others find it taken
@@ -117,11 +117,11 @@ def refusal(row: Candidate, any_outcome: bool, holder: TaskId | None, *, with_pr
 
 async def _find_meant(
     tx: Tx, wanted: Sequence[TaskId], any_outcome: bool, kind: str | None, queue: str | None
-) -> tuple[list[TaskId], list[Refusal]]:
+) -> tuple[list[TaskId], list[RetryRefusal]]:
     """The tasks that are meant: themselves, and what is to be retried within groups."""
     known = {row.id: row for row in await tx.all(SQL["known"], _Known, ids=array(wanted))}
     tasks: list[TaskId] = []
-    refused: list[Refusal] = []
+    refused: list[RetryRefusal] = []
     for id_ in wanted:
         row = known.get(id_)
         if row is None:
@@ -135,7 +135,7 @@ async def _find_meant(
         )
         tasks += within
         if not within:
-            refused.append(Refusal(id_, "nothing in it is to be retried"))
+            refused.append(RetryRefusal(id_, "nothing in it is to be retried"))
     return list(dict.fromkeys(tasks)), refused
 
 

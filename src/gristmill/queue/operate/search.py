@@ -65,7 +65,7 @@ class Spot:
 
 
 @dataclass(frozen=True)
-class Look:
+class TaskLook:
     """The ids that one request found, how many tasks it looked at, and where to go on; `next` is None at the end."""
 
     ids: tuple[TaskId, ...]
@@ -74,7 +74,7 @@ class Look:
 
 
 @dataclass(frozen=True)
-class Found:
+class TasksFound:
     """The tasks of a look."""
 
     tasks: tuple[Task, ...]
@@ -90,10 +90,10 @@ async def find_tasks(
     start: Spot | None = None,
     budget: float = BUDGET,
     oldest_first: bool = False,
-) -> Found:
+) -> TasksFound:
     """Up to `limit` tasks that fit; fewer, with `next`, if the time was over before so many were found."""
     look = await look_for(tx, wanted, limit=limit, start=start, budget=budget, oldest_first=oldest_first)
-    return Found(await load_tasks(tx, look.ids), look.looked, look.next)
+    return TasksFound(await load_tasks(tx, look.ids), look.looked, look.next)
 
 
 async def read_clock(tx: Tx) -> datetime:
@@ -117,7 +117,7 @@ async def look_for(
     last_id: TaskId | None = None,
     groups: bool = True,
     oldest_first: bool = False,
-) -> Look:
+) -> TaskLook:
     """The ids of tasks that fit, of those up to `last_id`; with or without groups."""
     if oldest_first:
         stream = await _open_oldest(tx, wanted, start)
@@ -133,14 +133,14 @@ async def look_for(
         ended = len(seen) < size
         if len(ids) >= limit and not (ended and fitting and fitting[-1] == seen[-1].id):
             at = next(place for place, spot in enumerate(seen) if spot.id == ids[-1])
-            return Look(tuple(ids), looked + at + 1, seen[at])
+            return TaskLook(tuple(ids), looked + at + 1, seen[at])
         looked += len(seen)
         if ended:
-            return Look(tuple(ids), looked, None)
+            return TaskLook(tuple(ids), looked, None)
         stream = replace(stream, at=seen[-1])
         spent = time.monotonic() - began
         if spent >= budget:
-            return Look(tuple(ids), looked, seen[-1])
+            return TaskLook(tuple(ids), looked, seen[-1])
         # large payloads take long to look through: the next look should end in time
         size = max(50, min(size * 4, MOST_AT_ONCE, int(looked / spent * (budget - spent))))
 

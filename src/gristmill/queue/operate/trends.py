@@ -16,7 +16,7 @@ MINUTE, HOUR = timedelta(minutes=1), timedelta(hours=1)
 
 
 @dataclass(frozen=True)
-class Point:
+class TrendPoint:
     """What happened in one step that begins at `at`, and how many tasks were open, and dead, at its end."""
 
     at: datetime
@@ -63,7 +63,7 @@ class _LevelRow(NamedTuple):
 
 async def read_trend(
     tx: Tx, queue: str | None = None, *, span: timedelta = HOUR, step: timedelta = MINUTE
-) -> list[Point]:
+) -> list[TrendPoint]:
     """One point for each step of the last `span`, of one queue or of all; the last step is the present one.
 
     Depths are not sampled: they follow from the present depth and from what came and went since.
@@ -78,12 +78,14 @@ async def read_trend(
     return draw_points(steps, {row.at: row for row in rows}, open_=levels.open, dead=levels.dead)
 
 
-def draw_points(steps: Sequence[datetime], flows: Mapping[datetime, _Flow], *, open_: int, dead: int) -> list[Point]:
+def draw_points(
+    steps: Sequence[datetime], flows: Mapping[datetime, _Flow], *, open_: int, dead: int
+) -> list[TrendPoint]:
     """From the present back to the first step: what came is taken away again, what went is put back."""
-    points: list[Point] = []
+    points: list[TrendPoint] = []
     for at in reversed(steps):
         flow = flows.get(at) or _Flow(at, 0, 0, 0, 0, 0, 0, 0)
-        point = Point(
+        point = TrendPoint(
             at,
             opened=flow.opened,
             completed=flow.completed,

@@ -10,7 +10,7 @@ from gristmill.durations import format_duration
 from gristmill.errors import Unknown
 from gristmill.ids import TaskId, WorkerId
 from gristmill.queue.letters import to_json
-from gristmill.queue.rates import Recent, free_starts, rate_of
+from gristmill.queue.rates import RecentStarts, free_starts, rate_of
 
 SQL = queries("gristmill.queue.operate", "why.sql")
 MOST = 10_000  # where counting who is ahead stops
@@ -27,7 +27,7 @@ class Why:
 
 
 @dataclass(frozen=True)
-class Facts:
+class TaskFacts:
     """Everything that decides why a task is where it is; `head` is the task before it in its series."""
 
     now: datetime
@@ -86,24 +86,24 @@ class Facts:
 
 
 async def why(tx: Tx, task: TaskId) -> Why:
-    facts = await tx.one(SQL["facts"], Facts, id=task, most=MOST)
+    facts = await tx.one(SQL["facts"], TaskFacts, id=task, most=MOST)
     if facts is None:
         raise Unknown(f"There is no task {task}.")
     return explain(facts)
 
 
-def explain(facts: Facts) -> Why:
+def explain(facts: TaskFacts) -> Why:
     """The same facts, the same answer: no clock but `facts.now`."""
     if facts.queue is None:
         state, sentence = _group(facts)
     elif facts.finished_at is not None:
-        state, sentence = _ended(facts)
+        state, sentence = _explain_end(facts)
     elif facts.status == "processing":
         state, sentence = _running(facts)
     elif facts.wait is not None:
         state, sentence = _waiting(facts)
     else:
-        state, sentence = _in_line(facts)
+        state, sentence = _explain_line(facts)
     known = {name: value for name, value in vars(facts).items() if value is not None and value != []}
     return Why(facts.id, state, sentence, known)
 
@@ -111,7 +111,7 @@ def explain(facts: Facts) -> Why:
 Reason = tuple[str, str]
 
 
-def _ended(f: Facts) -> Reason:
+def _explain_end(f: TaskFacts) -> Reason:
     when = f"{_ago(f, f.finished_at)}"
     by = f" by {_worker(f)}" if f.worker is not None else ""
     match f.status:
@@ -126,7 +126,7 @@ def _ended(f: Facts) -> Reason:
             return "dead", f"dead since {_at(f.finished_at)} after {_times(f.attempts)}: {f.error}"
 
 
-def _running(f: Facts) -> Reason:
+def _running(f: TaskFacts) -> Reason:
     asked = "; it has been asked to stop" if f.cancel_requested else ""
     expired = f.lease_expires_at is None or f.lease_expires_at < f.now
     if f.worker_state not in ("live", "stopping") or expired:
@@ -136,7 +136,7 @@ def _running(f: Facts) -> Reason:
     return "running", f"{since}, attempt {_attempt(f)}, last heartbeat {_ago(f, f.heartbeat_at)}{_progress(f)}{asked}"
 
 
-def _progress(f: Facts) -> str:
+def _progress(f: TaskFacts) -> str:
     if f.progress_current is None:
         return ""
     total = f" of {f.progress_total}" if f.progress_total is not None else ""
@@ -144,9 +144,9 @@ def _progress(f: Facts) -> str:
     return f", {f.progress_current}{total} done{message}"
 
 
-def _waiting(f: Facts) -> Reason:
+def _waiting(f: TaskFacts) -> Reason:
     match f.wait:
-        case "time" if f.run_at and f.run_at <= f.now and (unserved := _unserved(f)):
+        case "time" if f.run_at and f.run_at <= f.now and (unserved := _explain_no_worker(f)):
             return unserved  # no worker is there to let it in
         case "time" if f.error and f.fingerprint is None:
             return "snoozed", f"snoozed until {_at(f.run_at)}: {f.error}"
@@ -155,22 +155,22 @@ def _waiting(f: Facts) -> Reason:
         case "time":
             return "scheduled", f"scheduled for {_at(f.run_at)}, in {_span((f.run_at or f.now) - f.now)}"
         case "after":
-            return "blocked", _blocked(f)
+            return "blocked", _explain_block(f)
         case _:
             behind = f" behind task {f.head}, which is {f.head_status}" if f.head is not None else ""
             return "in series", f"waits its turn in the series “{f.serial_key}”{behind}"
 
 
-def _blocked(f: Facts) -> str:
+def _explain_block(f: TaskFacts) -> str:
     if f.after_status == "failed":
         error = f.after_error or "see its children"
         return f"blocked by task {f.after}, which is dead ({error}): retry or cancel that one"
     return f"blocked by task {f.after}, which is {f.after_status}"
 
 
-def _in_line(f: Facts) -> Reason:
+def _explain_line(f: TaskFacts) -> Reason:
     """Held back by everybody's limits first, then by nobody working, then by its own limits, then by the line."""
-    for held in (_paused, _breaker_open, _suspect, _unserved, _rate_limited, _at_its_limit):
+    for held in (_explain_pause, _explain_breaker, _explain_suspect, _explain_no_worker, _explain_rate, _explain_limit):
         answer = held(f)
         if answer:
             return answer
@@ -181,13 +181,13 @@ def _in_line(f: Facts) -> Reason:
     return "queued", f"queued in {f.queue} behind {_ahead(f)}; {workers}{trial}"
 
 
-def _paused(f: Facts) -> Reason | None:
+def _explain_pause(f: TaskFacts) -> Reason | None:
     if not f.paused:
         return None
     return "paused", f"the queue {f.queue} is paused: resume it with gristmill queue resume {f.queue}"
 
 
-def _breaker_open(f: Facts) -> Reason | None:
+def _explain_breaker(f: TaskFacts) -> Reason | None:
     if f.breaker_state != "open" or f.breaker_until is None or f.breaker_until <= f.now:
         return None
     reason = f" because {f.breaker_reason}" if f.breaker_reason else ""
@@ -195,7 +195,7 @@ def _breaker_open(f: Facts) -> Reason | None:
     return "breaker open", f"{since}; one task may try from {_at(f.breaker_until)} on"
 
 
-def _suspect(f: Facts) -> Reason | None:
+def _explain_suspect(f: TaskFacts) -> Reason | None:
     if not f.suspect:
         return None
     last = "it was running when a worker died, so it waits to be run alone"
@@ -204,17 +204,17 @@ def _suspect(f: Facts) -> Reason | None:
     return "suspect", f"{last}, behind {_ahead(f)}" if f.ahead else last
 
 
-def _unserved(f: Facts) -> Reason | None:
+def _explain_no_worker(f: TaskFacts) -> Reason | None:
     if f.workers:
         return None
     return "no worker", f"no worker serves this queue: start one with gristmill worker --queues {f.queue}"
 
 
-def _rate_limited(f: Facts) -> Reason | None:
+def _explain_rate(f: TaskFacts) -> Reason | None:
     rate = rate_of(f.rate_count, f.rate_period)
     if rate is None:
         return None
-    recent = Recent(tuple(f.recent_at or ()), tuple(f.recent_n or ()))
+    recent = RecentStarts(tuple(f.recent_at or ()), tuple(f.recent_n or ()))
     starts, until = free_starts(rate, recent, f.now)
     if starts or until is None:
         return None
@@ -222,14 +222,14 @@ def _rate_limited(f: Facts) -> Reason | None:
     return "rate-limited", f"rate-limited until {_at(until)} ({limit} in {f.queue}), behind {_ahead(f)}"
 
 
-def _at_its_limit(f: Facts) -> Reason | None:
+def _explain_limit(f: TaskFacts) -> Reason | None:
     if f.concurrency is None or f.running is None or f.running < f.concurrency:
         return None
     limit = f"as many of {f.queue} run as may run at once ({f.running} of {f.concurrency})"
     return "at its limit", f"{limit}; behind {_ahead(f)}"
 
 
-def _group(f: Facts) -> Reason:
+def _group(f: TaskFacts) -> Reason:
     done = (f.completed or 0) + (f.skipped or 0)
     failed = f.failed or 0
     total = done + (f.pending or 0) + (f.processing or 0) + failed + (f.cancelled or 0)
@@ -244,14 +244,14 @@ def _group(f: Facts) -> Reason:
     return state, f"a group, {f.status}: {'; '.join(parts)}"
 
 
-def _ahead(f: Facts) -> str:
+def _ahead(f: TaskFacts) -> str:
     ahead = f.ahead or 0
     if ahead > MOST:
         return f"more than {MOST:,} others"
     return f"{ahead:,} other{'' if ahead == 1 else 's'}"
 
 
-def _attempt(f: Facts) -> str:
+def _attempt(f: TaskFacts) -> str:
     return f"{f.attempts} of {f.max_attempts}" if f.max_attempts is not None else f"{f.attempts} of as many as it takes"
 
 
@@ -259,7 +259,7 @@ def _times(n: int) -> str:
     return f"{n} attempt{'' if n == 1 else 's'}"
 
 
-def _worker(f: Facts) -> str:
+def _worker(f: TaskFacts) -> str:
     return f"worker {f.worker}" + (f" on {f.worker_name}" if f.worker_name else "")
 
 
@@ -274,7 +274,7 @@ def _at(moment: datetime | None) -> str:
     return moment.isoformat(sep=" ", timespec="seconds")
 
 
-def _ago(f: Facts, moment: datetime | None) -> str:
+def _ago(f: TaskFacts, moment: datetime | None) -> str:
     if moment is None:
         return "at an unknown time"
     return f"{_span(f.now - moment)} ago"

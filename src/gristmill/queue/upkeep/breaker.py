@@ -13,7 +13,7 @@ State = Literal["closed", "open", "half-open"]
 
 
 @dataclass(frozen=True)
-class Breaker:
+class QueueBreaker:
     """What is set for the breaker of a queue, and its state."""
 
     name: str
@@ -49,7 +49,7 @@ class _LateCounts(NamedTuple):
     ok: int
 
 
-class Counts:
+class EndedCounts:
     """How tasks of one queue ended since the last report; time-outs are among the failed."""
 
     __slots__ = ("failed", "ok", "timed_out")
@@ -58,11 +58,11 @@ class Counts:
         self.ok = self.failed = self.timed_out = 0
 
 
-class Health:
+class HealthReporter:
     """Counts how tasks of queues with a breaker end in this worker, and reports it about every second."""
 
     def __init__(self) -> None:
-        self._seen: dict[str, Counts] = defaultdict(Counts)
+        self._seen: dict[str, EndedCounts] = defaultdict(EndedCounts)
 
     def count(self, queue: str, *, ok: bool) -> None:
         seen = self._seen[queue]
@@ -80,14 +80,14 @@ class Health:
 
     async def report(self, tx: Tx) -> None:
         """Write the counts, and change the state of breakers where they say so."""
-        reports, self._seen = self._seen, defaultdict(Counts)
+        reports, self._seen = self._seen, defaultdict(EndedCounts)
         for queue in sorted(reports):
             await _report(tx, queue, reports[queue])
 
 
-async def _report(tx: Tx, queue: str, seen: Counts) -> None:
+async def _report(tx: Tx, queue: str, seen: EndedCounts) -> None:
     """The row of a healthy queue is not locked; only a breaker that is not closed, or is to change, is."""
-    breaker = await tx.one(SQL["breaker"], Breaker, name=queue)
+    breaker = await tx.one(SQL["breaker"], QueueBreaker, name=queue)
     if breaker is None or breaker.breaker_threshold is None:
         return
     if breaker.breaker_state != "closed":
@@ -101,13 +101,13 @@ async def _report(tx: Tx, queue: str, seen: Counts) -> None:
             await _move(tx, queue, *verdict)
 
 
-async def _lock(tx: Tx, queue: str) -> Breaker:
-    breaker = await tx.one(SQL["lock_breaker"], Breaker, name=queue)
+async def _lock(tx: Tx, queue: str) -> QueueBreaker:
+    breaker = await tx.one(SQL["lock_breaker"], QueueBreaker, name=queue)
     assert breaker is not None, "a queue is never removed"
     return breaker
 
 
-async def _verdict(tx: Tx, row: Breaker, seen: Counts) -> tuple[State, str | None] | None:
+async def _verdict(tx: Tx, row: QueueBreaker, seen: EndedCounts) -> tuple[State, str | None] | None:
     """The state that the breaker should change to, and why."""
     if row.breaker_threshold is None:  # somebody took it away before we had the lock
         return None

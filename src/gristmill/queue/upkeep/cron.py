@@ -40,7 +40,7 @@ DAYS = ("SUN", "MON", "TUE", "WED", "THU", "FRI", "SAT")
 
 
 @dataclass(frozen=True)
-class Plan:
+class CronPlan:
     """A schedule that can be asked when it runs next."""
 
     expression: str
@@ -56,7 +56,7 @@ class Plan:
         return None
 
 
-def parse(expression: str, zone: str) -> Plan:
+def parse(expression: str, zone: str) -> CronPlan:
     """The plan that this expression describes; refused with a pointer at the mistake."""
     check_zone(zone)
     text = " ".join(re.split(r"\s", expression)).rstrip()  # one blank for each, so that the pointer stays right
@@ -69,7 +69,7 @@ def parse(expression: str, zone: str) -> Plan:
         # we have read every field ourselves: what is left is a day that its months never have
         at = list(_words(text))[2][0] if "day-of-month" in str(error) else 0
         raise Refused(_point_at(text, at, "none of these months has that day")) from error
-    return Plan(expression=text.strip(), zone=zone, cron=cron)
+    return CronPlan(expression=text.strip(), zone=zone, cron=cron)
 
 
 def check_zone(zone: str) -> None:

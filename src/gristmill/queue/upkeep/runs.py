@@ -11,7 +11,7 @@ SQL = queries("gristmill.queue.upkeep", "runs.sql")
 
 
 @dataclass(frozen=True)
-class Run:
+class ScheduleRun:
     """`due` is None for a run by hand; `status` is None when the task is not kept any more."""
 
     id: int
@@ -35,7 +35,7 @@ async def note_run(
 
 async def list_runs(
     tx: Tx, schedules: Sequence[tuple[ScopeId, str]], *, limit: int = 50, before: int | None = None
-) -> list[Run]:
+) -> list[ScheduleRun]:
     """The latest runs of each of these schedules, all together the latest first."""
     scopes, names = array(scope for scope, _ in schedules), [name for _, name in schedules]
-    return await tx.all(SQL["runs"], Run, scopes=scopes, names=names, limit=limit, before=before)
+    return await tx.all(SQL["runs"], ScheduleRun, scopes=scopes, names=names, limit=limit, before=before)

@@ -79,8 +79,8 @@ class Claimer:
 
     def _portions(self, configs: Sequence[QueueConfig]) -> list[list[QueueConfig]]:
         """Queues that share a claim: all easy ones together, each with a limit or batches by itself; taking turns."""
-        single = [[one] for one in configs if one.limited or self._batch_size(one.name) > 1]
-        easy = [one for one in configs if not one.limited and self._batch_size(one.name) == 1]
+        single = [[one] for one in configs if one.is_limited or self._batch_size(one.name) > 1]
+        easy = [one for one in configs if not one.is_limited and self._batch_size(one.name) == 1]
         portions = [*single, easy] if easy else single
         self._turn = (self._turn + 1) % (len(portions) or 1)
         turned = portions[self._turn :] + portions[: self._turn]
@@ -88,7 +88,7 @@ class Claimer:
 
     async def _claim_portion(self, connection: Connection, portion: Sequence[QueueConfig], slots: int) -> list[Claim]:
         first = portion[0]
-        if first.limited:
+        if first.is_limited:
             return await self._claim_limited(connection, first, slots)
         batch_size = self._batch_size(first.name)
         most = slots if batch_size == 1 else min(slots, self._workload.free) * batch_size
@@ -181,11 +181,11 @@ class Claimer:
     async def _claim_suspect(self, connection: Connection, configs: Sequence[QueueConfig]) -> list[Claim]:
         """One suspect; limits hold for them, too."""
         open_ = [config for config in configs if not config.paused]
-        easy = [config.name for config in open_ if not config.limited]
+        easy = [config.name for config in open_ if not config.is_limited]
         if claims := await self._take_suspect(connection, easy):
             return claims
         for config in open_:
-            if config.limited and await has_suspects(Tx(connection), [config.name]):
+            if config.is_limited and await has_suspects(Tx(connection), [config.name]):
                 claims = await self._within_limits(
                     connection, config, lambda _, name=config.name: self._take_suspect(connection, [name])
                 )

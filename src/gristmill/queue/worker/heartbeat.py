@@ -97,18 +97,18 @@ class Heartbeat:
                 why = "it could not renew its leases in time"
             elif why is None:
                 with suppress(TimeoutError):
-                    async with asyncio.timeout(min(pause, self._left())):
+                    async with asyncio.timeout(min(pause, self._seconds_left())):
                         await self._end.wait()
         await self._close(connection)
         if why is not None:
             self._lost(why)
 
-    def _left(self) -> float:
+    def _seconds_left(self) -> float:
         """Seconds for which the leases can still be counted on."""
         return max(0.01, self._trusted - (time.monotonic() - self.renewed))
 
     def _patience(self) -> float:
-        return min(self._left(), max(1.0, min(self._every, 10.0)))
+        return min(self._seconds_left(), max(1.0, min(self._every, 10.0)))
 
     async def _connect(self) -> Connection:
         limit = int(max(self._every, 1) * 1000)

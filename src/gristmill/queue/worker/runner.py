@@ -24,7 +24,7 @@ from gristmill.queue.limiter import Limiters
 from gristmill.queue.outcome import Bury, Outcome, Retry, Snooze, Stop
 from gristmill.queue.retry import decide, describe_error
 from gristmill.queue.sender import enter_scopes
-from gristmill.queue.upkeep.breaker import Health
+from gristmill.queue.upkeep.breaker import HealthReporter
 from gristmill.queue.worker.answers import check_all_answered, read_answer, read_batch, read_placed_answer
 from gristmill.queue.worker.threads import DaemonThreads
 from gristmill.queue.worker.workload import Workload
@@ -58,7 +58,7 @@ class Runner:
         workload: Workload,
         handlers: Handlers,
         configs: Mapping[str, QueueConfig],
-        health: Health,
+        health: HealthReporter,
         metrics: WorkerMetrics,
         *,
         processes: ProcessPool,

@@ -16,10 +16,10 @@ from gristmill.queue.handlers import Handlers
 from gristmill.queue.journal import Journal
 from gristmill.queue.letters import to_json
 from gristmill.queue.limiter import Limiters
-from gristmill.queue.link import LOST, Link
+from gristmill.queue.link import LOST, DatabaseLink
 from gristmill.queue.loops import run_together
 from gristmill.queue.outcome import Stop
-from gristmill.queue.upkeep.breaker import Health
+from gristmill.queue.upkeep.breaker import HealthReporter
 from gristmill.queue.worker.claimer import CLAIM_SESSION, Claimer, has_suspects
 from gristmill.queue.worker.lane_marks import LaneMarks
 from gristmill.queue.worker.plans import PLANNED_ONCE
@@ -67,7 +67,7 @@ class Shift:
         self._configs: dict[str, QueueConfig] = {name: QueueConfig(name) for name in queues}
         self._workload = Workload(concurrency, settings.batch, alone=solo)
         self._lane_marks = LaneMarks()
-        self._health = Health()
+        self._health = HealthReporter()
         self._limiters = Limiters(db, worker=worker, on_hit=metrics.count_rate_limit_hit)
         self._claim_soon = asyncio.Event()
         self._settle_soon = asyncio.Event()
@@ -182,7 +182,7 @@ class Shift:
     # --- claiming
 
     async def _claim_on(self) -> None:
-        async with Link(self._db, "claim", **CLAIM_SESSION) as link:
+        async with DatabaseLink(self._db, "claim", **CLAIM_SESSION) as link:
             while True:
                 with suppress(TimeoutError):
                     # not wait_for: before Python 3.12 it loses a cancellation that comes together with the event
@@ -204,7 +204,7 @@ class Shift:
             if n := await self._claimer.give_back_unacknowledged(tx):
                 log.warning("claim.unacknowledged", worker=self.worker, tasks=n)
 
-    async def _claim_all(self, link: Link) -> None:
+    async def _claim_all(self, link: DatabaseLink) -> None:
         """Claim until we hold enough, or nothing more can be claimed."""
         while not self._ending:
             wanted = self._workload.to_claim()
@@ -237,7 +237,7 @@ class Shift:
 
     async def _give_back(self, claims: Sequence[Claim]) -> None:
         if claims:
-            async with Link(self._db, "give back") as link:
+            async with DatabaseLink(self._db, "give back") as link:
                 await self._settler.give_back(await link.connection(), claims)
 
     def _on_slot_free(self) -> None:
@@ -248,7 +248,7 @@ class Shift:
     # --- settling
 
     async def _settle(self) -> None:
-        async with Link(self._db, "settle", **PLANNED_ONCE) as link:
+        async with DatabaseLink(self._db, "settle", **PLANNED_ONCE) as link:
             while True:
                 await self._settle_soon.wait()
                 self._settle_soon.clear()
@@ -270,7 +270,7 @@ class Shift:
     # --- listening
 
     async def _listen(self) -> None:
-        async with Link(self._db, "listen") as link:
+        async with DatabaseLink(self._db, "listen") as link:
             while True:
                 try:
                     connection = await link.connection()
@@ -333,7 +333,7 @@ class Shift:
     async def _reload(self) -> None:
         async with self._db.transaction() as tx:
             self._configs.update(await load_configs(tx, self._queues))
-        held_back = {name for name, config in self._configs.items() if config.paused or config.limited}
+        held_back = {name for name, config in self._configs.items() if config.paused or config.is_limited}
         returned = [claim for claim in self._workload.waiting if claim.queue in held_back]
         for _ in self._workload.take(claim.id for claim in returned):
             pass

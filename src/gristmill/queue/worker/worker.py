@@ -12,7 +12,7 @@ from gristmill.ids import WorkerId
 from gristmill.processes import process_key
 from gristmill.queue.handlers import Handlers
 from gristmill.queue.journal import Journal
-from gristmill.queue.link import LOST, Link
+from gristmill.queue.link import LOST, DatabaseLink
 from gristmill.queue.loops import end_tasks
 from gristmill.queue.send import ensure_queues
 from gristmill.queue.upkeep.maintenance import maintain
@@ -162,7 +162,7 @@ class Worker:
             await asyncio.sleep(0.1)
 
     async def _register(self, journal: str) -> WorkerId:
-        async with Link(self._db, "register") as link:
+        async with DatabaseLink(self._db, "register") as link:
             while True:
                 try:
                     connection = await link.connection()
@@ -192,7 +192,7 @@ class Worker:
     def _start_heartbeat(self, worker: WorkerId) -> Heartbeat:
         loop = asyncio.get_running_loop()
 
-        def lost(why: str) -> None:
+        def note_loss(why: str) -> None:
             self._taken_back = why == TAKEN_BACK
             log.error("worker.lost", worker=worker, why=why)
             with suppress(RuntimeError):  # the loop may have ended meanwhile
@@ -205,7 +205,7 @@ class Worker:
             every=settings.heartbeat,
             lease=settings.lease,
             stall=settings.stall,
-            lost=lost,
+            lost=note_loss,
         )
         heartbeat.start()
         self._heartbeat = heartbeat

@@ -12,7 +12,7 @@ from gristmill.queue.worker.leases import Leases
 AHEAD = 0.05  # seconds of work to keep claimed ahead
 
 
-class Pace:
+class SettlePace:
     """How many tasks a second this worker settles just now."""
 
     SPAN = 0.5
@@ -39,7 +39,7 @@ class Workload:
         self.concurrency = concurrency
         self.alone = alone  # a suspect runs: it is settled before anything else is claimed
         self.batch = batch
-        self.pace = Pace()
+        self.pace = SettlePace()
         self.leases = Leases()
         self.waiting: deque[Claim] = deque()
         self.running: dict[TaskId, Claim] = {}

@@ -16,8 +16,8 @@ from gristmill.errors import Permanent, Transient
 from gristmill.hosts import is_loopback
 from gristmill.settings import Reference, Slice, read_reference
 from gristmill.sources.calendar.events import describe_event
-from gristmill.sources.http import Answer, Provider, open_provider
-from gristmill.sources.model import Batch, Bench, Checkpoint, Connector, Kind, Listed, RawItem, Source
+from gristmill.sources.http import HttpAnswer, Provider, open_provider
+from gristmill.sources.model import Batch, Checkpoint, Connector, ConnectorContext, Kind, Listed, RawItem, Source
 from gristmill.sources.site import check_plain
 from gristmill.sources.store import check_external
 from gristmill.wording import format_count
@@ -69,7 +69,7 @@ class CalDavConnector:
 
     provider: Provider
     path: str
-    bench: Bench
+    context: ConnectorContext
 
     async def check(self) -> str:
         return f"The calendar has {format_count(len(await self._list()), 'event')}."
@@ -81,7 +81,7 @@ class CalDavConnector:
             return
         listed = await self._list()
         for start in range(0, len(listed), AT_ONCE):
-            unlike = await self.bench.known.find_unlike(listed[start : start + AT_ONCE])
+            unlike = await self.context.known.find_unlike(listed[start : start + AT_ONCE])
             if unlike:
                 yield Batch(checkpoint, [item async for item in self.fetch([one.external for one in unlike])])
         yield Batch({"state": state})
@@ -108,7 +108,7 @@ class CalDavConnector:
         answer = await self._ask("PROPFIND", LISTING, depth="1")
         return [Listed(check_external(unquote(one.href)), one.etag) for one in _read_resources(answer.body)]
 
-    async def _ask(self, method: str, body: str, *, depth: str) -> Answer:
+    async def _ask(self, method: str, body: str, *, depth: str) -> HttpAnswer:
         answer = await self.provider.call(method, self.path, data=body.encode(), headers={**XML, "Depth": depth})
         assert answer is not None
         if answer.status != 207:
@@ -148,9 +148,9 @@ async def _sign_in(options: CalDavOptions) -> AsyncGenerator[tuple[Provider, str
 
 
 @asynccontextmanager
-async def open_caldav(options: CalDavOptions, bench: Bench) -> AsyncGenerator[Connector]:
+async def open_caldav(options: CalDavOptions, context: ConnectorContext) -> AsyncGenerator[Connector]:
     async with _sign_in(options) as (provider, path):
-        yield CalDavConnector(provider, path, bench)
+        yield CalDavConnector(provider, path, context)
 
 
 async def put_event(source: Source, name: str, calendar: bytes) -> bool:

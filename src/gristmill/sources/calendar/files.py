@@ -14,8 +14,8 @@ from gristmill.errors import Permanent
 from gristmill.settings import Slice
 from gristmill.sources.calendar.dividing import divide_calendar
 from gristmill.sources.calendar.events import describe_event
-from gristmill.sources.folder.connector import FolderConnector, Found, find_by_suffix, read_item
-from gristmill.sources.model import Batch, Bench, Checkpoint, Connector, Kind, Listed, RawItem
+from gristmill.sources.folder.connector import FolderConnector, FoundFile, find_by_suffix, read_item
+from gristmill.sources.model import Batch, Checkpoint, Connector, ConnectorContext, Kind, Listed, RawItem
 from gristmill.sources.store import check_external
 from gristmill.wording import format_count
 
@@ -38,12 +38,12 @@ class IcsConnector:
     """
 
     files: FolderConnector
-    bench: Bench
+    context: ConnectorContext
 
     async def check(self) -> str:
         return f"It has {format_count(len(await self._find()), 'calendar')}."
 
-    async def _find(self) -> list[Found]:
+    async def _find(self) -> list[FoundFile]:
         return await asyncio.to_thread(self.files.find_all)
 
     async def changes(self, checkpoint: Checkpoint) -> AsyncIterator[Batch]:
@@ -55,7 +55,7 @@ class IcsConnector:
             if before.get(name) == digest:
                 continue
             async for items in self._divide(files):
-                unlike = await self.bench.known.find_unlike([Listed(one.external, one.mark) for one in items])
+                unlike = await self.context.known.find_unlike([Listed(one.external, one.mark) for one in items])
                 wanted = {one.external for one in unlike}
                 if fresh := [item for item in items if item.external in wanted]:
                     yield Batch({"shelves": dict(done)} if done else checkpoint, fresh)
@@ -75,11 +75,11 @@ class IcsConnector:
                 if item.external in wanted:
                     yield item
 
-    async def _divide(self, files: Sequence[Found]) -> AsyncIterator[list[RawItem]]:
+    async def _divide(self, files: Sequence[FoundFile]) -> AsyncIterator[list[RawItem]]:
         """The events of these files, in portions."""
         some = list[RawItem]()
         for file in files:
-            some += await asyncio.to_thread(_divide_file, file, self.bench.max_bytes)
+            some += await asyncio.to_thread(_divide_file, file, self.context.max_bytes)
             while len(some) >= PORTION:
                 yield some[:PORTION]
                 some = some[PORTION:]
@@ -87,21 +87,21 @@ class IcsConnector:
             yield some
 
 
-def fill_shelves(files: Sequence[Found]) -> dict[str, list[Found]]:
+def fill_shelves(files: Sequence[FoundFile]) -> dict[str, list[FoundFile]]:
     """Files by the shelf that their names choose."""
-    shelves = dict[str, list[Found]]()
+    shelves = dict[str, list[FoundFile]]()
     for file in files:
         shelf = int.from_bytes(sha256(file.external.encode()).digest()[:4], "big") % SHELVES
         shelves.setdefault(str(shelf), []).append(file)
     return shelves
 
 
-def digest_files(files: Sequence[Found]) -> str:
+def digest_files(files: Sequence[FoundFile]) -> str:
     marks = "\0".join(f"{file.external}\0{file.mark}" for file in files)
     return sha256(marks.encode()).hexdigest()[:16]
 
 
-def _divide_file(file: Found, max_bytes: int) -> list[RawItem]:
+def _divide_file(file: FoundFile, max_bytes: int) -> list[RawItem]:
     """The events of a file; one that cannot be divided is an item by itself, to be set aside."""
     whole = read_item(file, max_bytes)
     if whole is None:
@@ -118,9 +118,9 @@ def _divide_file(file: Found, max_bytes: int) -> list[RawItem]:
     ]
 
 
-def open_ics(options: IcsOptions, bench: Bench) -> AbstractAsyncContextManager[Connector]:
-    files = FolderConnector(Path(options.path).expanduser(), find_by_suffix(".ics", ".ical"), bench)
-    return nullcontext(IcsConnector(files, bench))
+def open_ics(options: IcsOptions, context: ConnectorContext) -> AbstractAsyncContextManager[Connector]:
+    files = FolderConnector(Path(options.path).expanduser(), find_by_suffix(".ics", ".ical"), context)
+    return nullcontext(IcsConnector(files, context))
 
 
 ICS = Kind("ics", "Calendars in a folder of .ics files.", IcsOptions, open_ics, describe_event)

@@ -30,7 +30,7 @@ RECEIPT = 64 * 1024  # bytes of the answer to a post that are read
 
 
 @dataclass(frozen=True)
-class Fetched:
+class FetchedPage:
     """A page; `url` is where it was found in the end, and `unchanged` says that it is as it was (then without body)."""
 
     url: str
@@ -52,7 +52,7 @@ class Posted:
 
 
 # a place, the headers for it, and the places passed before → its page, or the place that it redirects to
-Visit = Callable[[Location, Mapping[str, str], Sequence[Location]], Awaitable[Fetched | str]]
+Visit = Callable[[Location, Mapping[str, str], Sequence[Location]], Awaitable[FetchedPage | str]]
 
 
 class Fetcher:
@@ -81,7 +81,7 @@ class Fetcher:
         types: Sequence[str] | None = None,
         headers: Mapping[str, str] | None = None,
         check_redirect: Callable[[str], Awaitable[None]] | None = None,
-    ) -> Fetched:
+    ) -> FetchedPage:
         """Fetch a page, if its address is safe, its robots.txt allows it and it is of one of these types.
 
         `etag` and `last_modified` of the last visit spare a page that has not changed. The first host alone gets them
@@ -110,13 +110,13 @@ class Fetcher:
 
     async def _follow(
         self, url: str, headers: Mapping[str, str], visit: Visit, check: Callable[[str], Awaitable[None]] | None = None
-    ) -> Fetched:
+    ) -> FetchedPage:
         location = check_address(url, self._settings)
         passed: list[Location] = []
         while True:
             own = headers if not passed or location.origin == passed[0].origin else NO_HEADERS
             found = await visit(location, own, passed)
-            if isinstance(found, Fetched):
+            if isinstance(found, FetchedPage):
                 return replace(found, redirects=tuple(one.url for one in passed))
             passed.append(location)
             location = self._check_hop(location, found, passed)
@@ -133,7 +133,7 @@ class Fetcher:
 
     async def _visit(
         self, location: Location, headers: Mapping[str, str], passed: Sequence[Location], *, types: Sequence[str]
-    ) -> Fetched | str:
+    ) -> FetchedPage | str:
         """The page, or the place that it redirects to, as robots.txt and the delay of the domain allow."""
         rules = await self._robots.check(location) if self._settings.robots else None
         return await self._read_in_turn(location, headers, passed, types, rules.crawl_delay if rules else None)
@@ -145,14 +145,14 @@ class Fetcher:
         passed: Sequence[Location],
         types: Sequence[str],
         crawl_delay: timedelta | None = None,
-    ) -> Fetched | str:
+    ) -> FetchedPage | str:
         if passed and passed[-1].host == location.host:  # a redirect within a host belongs to the same visit
             return await self._read(location, headers, types)
         name, limit = choose_delay(location.host, self._settings, crawl_delay)
         async with self._take(name, limit, patience=PATIENCE_BETWEEN if passed else PATIENCE):
             return await self._read(location, headers, types)
 
-    async def _read(self, location: Location, headers: Mapping[str, str], types: Sequence[str]) -> Fetched | str:
+    async def _read(self, location: Location, headers: Mapping[str, str], types: Sequence[str]) -> FetchedPage | str:
         whom = location.shown
         async with self._limit_time(whom), self._ask("GET", location, headers) as answer:
             if answer.status in REDIRECTS and "Location" in answer.headers:
@@ -210,7 +210,9 @@ class Fetcher:
             raise _translate(error, location) from None
 
     async def _load_robots(self, url: str) -> bytes:
-        async def visit(location: Location, headers: Mapping[str, str], passed: Sequence[Location]) -> Fetched | str:
+        async def visit(
+            location: Location, headers: Mapping[str, str], passed: Sequence[Location]
+        ) -> FetchedPage | str:
             return await self._read_in_turn(location, headers, passed, ANY)
 
         found = await self._follow(url, NO_HEADERS, visit)
@@ -227,9 +229,9 @@ def _translate(error: Exception, location: Location) -> GristmillError:
 
 def _describe(
     location: Location, answer: "ClientResponse", body: bytes, kind: str, *, unchanged: bool = False
-) -> Fetched:
+) -> FetchedPage:
     header = answer.headers.get
-    return Fetched(
+    return FetchedPage(
         url=location.url,
         body=body,
         content_type=kind,

@@ -18,7 +18,7 @@ LARGEST = 500 * 1024  # bytes that are read: what the standard asks for at least
 
 
 @dataclass(frozen=True)
-class Rules:
+class RobotsRules:
     """The rules of one origin."""
 
     parsed: Protego
@@ -39,16 +39,16 @@ class Robots:
     def __init__(self, agent: str, load: Callable[[str], Awaitable[bytes]]) -> None:
         self._agent = agent.partition("/")[0]
         self._load = load
-        self._known: OrderedDict[str, tuple[float, Rules]] = OrderedDict()
+        self._known: OrderedDict[str, tuple[float, RobotsRules]] = OrderedDict()
 
-    async def check(self, location: Location) -> Rules:
+    async def check(self, location: Location) -> RobotsRules:
         """The rules of the place; Permanent if they do not let us in."""
         rules = await self._find(location.origin)
         if not rules.allows(location.url):
             raise Permanent(f"The robots.txt of {location.host} does not let us fetch {location.shown}.")
         return rules
 
-    async def _find(self, origin: str) -> Rules:
+    async def _find(self, origin: str) -> RobotsRules:
         now = asyncio.get_running_loop().time()
         until, rules = self._known.get(origin, (0.0, None))
         if rules is None or now >= until:
@@ -65,5 +65,5 @@ class Robots:
         except NotThere:
             return b""  # where there are no rules, everything is allowed; while they cannot be asked for, nothing is
 
-    def _parse(self, text: bytes) -> Rules:
-        return Rules(Protego.parse(text[:LARGEST].decode("utf-8", "replace")), self._agent)
+    def _parse(self, text: bytes) -> RobotsRules:
+        return RobotsRules(Protego.parse(text[:LARGEST].decode("utf-8", "replace")), self._agent)

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from gristmill.errors import Permanent, Transient
-from gristmill.sources.model import Batch, Bench, Checkpoint, Connector, Listed, RawItem
+from gristmill.sources.model import Batch, Checkpoint, Connector, ConnectorContext, Listed, RawItem
 from gristmill.sources.store import check_external
 from gristmill.wording import format_count
 
@@ -20,7 +20,7 @@ LARGE = 16 << 20  # bytes that are handed over together
 
 
 @dataclass(frozen=True)
-class Found:
+class FoundFile:
     """A file that is an item."""
 
     path: Path
@@ -30,7 +30,7 @@ class Found:
 
 
 Complain = Callable[[OSError], None]  # told of folders that cannot be read
-Find = Callable[[Path, Complain], Iterator[Found]]
+Find = Callable[[Path, Complain], Iterator[FoundFile]]
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,7 @@ class FolderConnector:
 
     root: Path
     find: Find
-    bench: Bench
+    context: ConnectorContext
 
     async def check(self) -> str:
         n = len(await asyncio.to_thread(self.find_all))
@@ -49,7 +49,7 @@ class FolderConnector:
         """Files whose time or size is another than before; the folder itself is the checkpoint."""
         async for files in self._portions(everything=False):
             listed = {file.external: file for file in files}
-            unlike = await self.bench.known.find_unlike([Listed(one.external, one.mark) for one in files])
+            unlike = await self.context.known.find_unlike([Listed(one.external, one.mark) for one in files])
             async for items in self._read([listed[one.external] for one in unlike]):
                 yield Batch({}, items)
         yield Batch({})
@@ -65,28 +65,28 @@ class FolderConnector:
                 for item in items:
                     yield item
 
-    async def _portions(self, *, everything: bool = True) -> AsyncIterator[Sequence[Found]]:
+    async def _portions(self, *, everything: bool = True) -> AsyncIterator[Sequence[FoundFile]]:
         files = iter(await asyncio.to_thread(self.find_all if everything else self.find_readable))
         while some := list(islice(files, PORTION)):
             yield some
 
-    def find_all(self) -> list[Found]:
+    def find_all(self) -> list[FoundFile]:
         """All files, or an error: what lies in a folder that cannot be read is not gone."""
         return self._find(refuse_unreadable)
 
-    def find_readable(self) -> list[Found]:
+    def find_readable(self) -> list[FoundFile]:
         """Without what lies in folders that cannot be read: others do not wait for it, and the listing tells of it."""
         return self._find(lambda error: None)
 
-    def _find(self, complain: Complain) -> list[Found]:
+    def _find(self, complain: Complain) -> list[FoundFile]:
         if not self.root.is_dir():
             raise Transient(f"There is no folder {self.root}: is it mounted?")
         return list(self.find(self.root, complain))
 
-    async def _read(self, files: Sequence[Found]) -> AsyncIterator[list[RawItem]]:
+    async def _read(self, files: Sequence[FoundFile]) -> AsyncIterator[list[RawItem]]:
         some, size = list[RawItem](), 0
         for file in files:
-            item = await asyncio.to_thread(read_item, file, self.bench.max_bytes)
+            item = await asyncio.to_thread(read_item, file, self.context.max_bytes)
             if item is None:
                 continue
             some.append(item)
@@ -98,7 +98,7 @@ class FolderConnector:
             yield some
 
 
-def read_item(file: Found, max_bytes: int) -> RawItem | None:
+def read_item(file: FoundFile, max_bytes: int) -> RawItem | None:
     """The file as an item; None if it has gone meanwhile."""
     try:
         content = read_regular(file.path, max_bytes)
@@ -134,13 +134,13 @@ def mark_file(path: Path) -> str | None:
 def find_by_suffix(*suffixes: str) -> Find:
     """Files with one of these endings, at any depth; hidden ones are left out."""
 
-    def find(root: Path, complain: Complain) -> Iterator[Found]:
+    def find(root: Path, complain: Complain) -> Iterator[FoundFile]:
         for folder, inner, names in os.walk(root, onerror=complain):
             inner[:] = sorted(name for name in inner if not name.startswith("."))
             for name in sorted(names):
                 if name.lower().endswith(suffixes) and not name.startswith("."):
                     path = Path(folder, name)
-                    yield Found(path, name_within(path, root), mark_file(path), {})
+                    yield FoundFile(path, name_within(path, root), mark_file(path), {})
 
     return find
 
@@ -156,5 +156,5 @@ def name_within(path: Path, root: Path) -> str:
     return check_external(within.replace("\0", ""))
 
 
-def open_folder(path: str, find: Find, bench: Bench) -> AbstractAsyncContextManager[Connector]:
-    return nullcontext(FolderConnector(Path(path).expanduser(), find, bench))
+def open_folder(path: str, find: Find, context: ConnectorContext) -> AbstractAsyncContextManager[Connector]:
+    return nullcontext(FolderConnector(Path(path).expanduser(), find, context))

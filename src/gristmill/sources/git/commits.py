@@ -123,7 +123,7 @@ async def _read_patches(git: Git, walk: Sequence[str], hashes: Sequence[str]) ->
 
 
 async def split_patches(pieces: AsyncIterator[bytes], mark: bytes) -> AsyncIterator[tuple[bytes, bool]]:
-    """What stands behind each mark, and whether its end was left out: an endless change is read over, not kept."""
+    """The text behind each mark, and whether its end was left out: of an endless change only the beginning is kept."""
     kept, cut, started = bytearray(), False, False
     async for piece in pieces:
         kept += piece

@@ -24,7 +24,7 @@ from gristmill.sources.git.branches import find_reach
 from gristmill.sources.git.commits import Commit, read_commits
 from gristmill.sources.git.index import describe_commit
 from gristmill.sources.git.program import Git, make_header
-from gristmill.sources.model import Batch, Bench, Checkpoint, Connector, Kind, Listed, RawItem, Source
+from gristmill.sources.model import Batch, Checkpoint, Connector, ConnectorContext, Kind, Listed, RawItem, Source
 from gristmill.sources.site import check_plain
 
 PORTION = 200  # commits that are read and kept together
@@ -84,20 +84,20 @@ class GitConnector:
 
     git: Git
     options: GitOptions
-    bench: Bench
+    context: ConnectorContext
     walked: dict[str, dict[str, Seen]] = field(default_factory=dict[str, dict[str, Seen]])
     fetched: list[bool] = field(default_factory=list[bool])  # whether the clone is up to date
 
     async def check(self) -> str:
         """Ask the server, and leave the clone alone: a poll may be making it."""
-        await asyncio.to_thread(self.bench.folder.mkdir, parents=True, exist_ok=True)
-        outside = await open_repository(self.options, self.bench.folder)
+        await asyncio.to_thread(self.context.folder.mkdir, parents=True, exist_ok=True)
+        outside = await open_repository(self.options, self.context.folder)
         heads = self._choose_wanted(await outside.run("ls-remote", "--heads", "--", self.options.url, patience=ASKING))
         return f"It has {len(heads):,} {'branch' if len(heads) == 1 else 'branches'}."
 
     async def _prepare(self) -> None:
         if not self.fetched:
-            await prepare_clone(self.options, self.bench.folder)
+            await prepare_clone(self.options, self.context.folder)
             self.fetched.append(True)
 
     async def changes(self, checkpoint: Checkpoint) -> AsyncIterator[Batch]:
@@ -108,12 +108,12 @@ class GitConnector:
         heads = await self._find_heads()
         before, marks = dict(checkpoint.get("heads", {})), dict(checkpoint.get("marks", {}))
         listed = [Listed(one, marks.get(one)) for one in heads.values()]
-        missing = {one.external for one in await self.bench.known.find_unlike(listed)}
+        missing = {one.external for one in await self.context.known.find_unlike(listed)}
         if heads != before or missing:
             old = await self._find_existing([one for one in before.values() if one not in missing])
             commits = await self._survey(heads, old, before.get(await self._find_default()))
             for portion in _portions(list(commits.items()), COMPARED):
-                unlike = await self.bench.known.find_unlike([Listed(one, seen.mark) for one, seen in portion])
+                unlike = await self.context.known.find_unlike([Listed(one, seen.mark) for one, seen in portion])
                 async for items in self._read({one.external: commits[one.external] for one in unlike}):
                     yield Batch(checkpoint, items)
             marks = {one: seen.mark for one in heads.values() if (seen := commits.get(one)) and seen.mark} | {
@@ -126,7 +126,7 @@ class GitConnector:
             yield [Listed(one, seen.mark) for one, seen in portion]
 
     async def fetch(self, ids: Sequence[str]) -> AsyncIterator[RawItem]:
-        """Those that a branch reaches: what was forced away may still lie in the clone.
+        """The commits that a branch reaches: a commit that a forced push took away may still lie in the clone.
 
         A listing asks for one portion after the other: the history is walked through once for all of them.
         """
@@ -164,7 +164,7 @@ class GitConnector:
         return {name: hash_ for name, hash_ in found.items() if not wanted or name in wanted}
 
     async def _find_existing(self, hashes: Sequence[str]) -> list[str]:
-        """Those of these commits that are still in the clone: a forced push may have taken them away."""
+        """The commits, of these, that the clone still has: a forced push may have taken some away."""
         said = await self.git.run("cat-file", "--batch-check", given="".join(f"{one}\n" for one in hashes))
         return [line.split()[0] for line in said.decode().splitlines() if line.endswith(tuple("0123456789"))]
 
@@ -286,8 +286,8 @@ def _clear_unfinished(folder: Path) -> None:
 
 
 @asynccontextmanager
-async def open_git(options: GitOptions, bench: Bench) -> AsyncGenerator[Connector]:
-    yield GitConnector(await open_repository(options, bench.folder / "repository"), options, bench)
+async def open_git(options: GitOptions, context: ConnectorContext) -> AsyncGenerator[Connector]:
+    yield GitConnector(await open_repository(options, context.folder / "repository"), options, context)
 
 
 Workspace = Literal["CLONING", "CLONE_FAILED", "READY"]

@@ -25,7 +25,7 @@ BLOCK = 512  # bytes; in these `ulimit -f` counts
 # A server that sends without end must not fill the disk: neither git nor what it starts writes a larger file.
 LIMITED = 'ulimit -f "$1" && shift && exec git "$@"'
 R = TypeVar("R")
-# What a repository, or the user's own settings, could otherwise make git do or run.
+# Without these, a repository or the settings of the user could make git run programs.
 HARMLESS = {
     "core.hooksPath": "/dev/null",
     "core.fsmonitor": "false",
@@ -77,7 +77,7 @@ class Git:
     most_bytes: int = MOST_BYTES  # that a fetch may bring
 
     async def run(self, *words: str, given: str = "", patience: float = PATIENCE, most: int = MOST_SAID) -> bytes:
-        """What git says; its complaints become one of our errors."""
+        """The output of git; if git fails, its message becomes one of our errors."""
         said = bytearray()
         async with aclosing(self.stream(*words, given=given, patience=patience)) as pieces:
             async for piece in pieces:
@@ -89,7 +89,7 @@ class Git:
         return bytes(said)
 
     async def stream(self, *words: str, given: str = "", patience: float = PATIENCE) -> AsyncGenerator[bytes]:
-        """What git says, piece by piece: nobody knows how much it is, but it ends in time."""
+        """The output of git, piece by piece: it may be of any size, but it must end in time."""
         command = name_command(words)
         process = await self._start(words)
         assert process.stdout is not None

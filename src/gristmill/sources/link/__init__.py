@@ -2,8 +2,8 @@
 
 from gristmill.sources.link.converting import convert_apart
 from gristmill.sources.link.extracting import extract_links
-from gristmill.sources.link.model import STATES, Decision, Effect, FoundLink, Link, LinkId, Place, State
-from gristmill.sources.link.noting import LinkedDocument, Noted, note_links
+from gristmill.sources.link.model import STATES, Effect, FoundLink, Link, LinkDecision, LinkId, LinkPlace, State
+from gristmill.sources.link.noting import LinkedDocument, NotedLinks, note_links
 from gristmill.sources.link.rules import ShownRule, list_rules, remove_rule, set_rule
 from gristmill.sources.link.store import (
     count_waiting_links,
@@ -18,14 +18,14 @@ from gristmill.sources.link.store import (
 
 __all__ = [
     "STATES",
-    "Decision",
     "Effect",
     "FoundLink",
     "Link",
+    "LinkDecision",
     "LinkId",
+    "LinkPlace",
     "LinkedDocument",
-    "Noted",
-    "Place",
+    "NotedLinks",
     "ShownRule",
     "State",
     "convert_apart",

@@ -6,7 +6,7 @@ from gristmill.errors import Unsafe
 from gristmill.settings import FetchSettings
 from gristmill.sources.fetch.location import Location, check_address
 from gristmill.sources.link.canonical import list_domains
-from gristmill.sources.link.model import Decision, FoundLink, LinkRule
+from gristmill.sources.link.model import FoundLink, LinkDecision, LinkRule
 from gristmill.sources.link.patterns import find_doubtful_pattern, find_unsafe_pattern
 
 
@@ -17,26 +17,26 @@ def decide_link(
     is_indexed: bool,
     rules: Sequence[LinkRule],
     settings: FetchSettings,
-) -> Decision:
+) -> LinkDecision:
     """Already indexed → skip; unsafe pattern → blocked; allowed → safe, unless in doubt; denied → unsafe.
 
     Otherwise a person decides.
     """
     if is_indexed:
-        return Decision("skip", "It is indexed already.")
+        return LinkDecision("skip", "It is indexed already.")
     if reason := find_unsafe_pattern(location, found):
-        return Decision("blocked", reason)
+        return LinkDecision("blocked", reason)
     if reason := _find_unsafe_address(location, settings):
-        return Decision("blocked", reason)
+        return LinkDecision("blocked", reason)
     rule = choose_rule(location, rules)
     doubt = find_doubtful_pattern(location)
     if doubt and (rule is None or rule.effect == "allow"):
-        return Decision("uncertain", doubt)
+        return LinkDecision("uncertain", doubt)
     if rule is None:
-        return Decision("uncertain", f"Nobody has decided about {location.host} yet.")
+        return LinkDecision("uncertain", f"Nobody has decided about {location.host} yet.")
     if rule.effect == "allow":
-        return Decision("safe", f"{rule.pattern} is allowed.", rule.id)
-    return Decision("unsafe", f"{rule.pattern} is denied.", rule.id)
+        return LinkDecision("safe", f"{rule.pattern} is allowed.", rule.id)
+    return LinkDecision("unsafe", f"{rule.pattern} is denied.", rule.id)
 
 
 def _find_unsafe_address(location: Location, settings: FetchSettings) -> str | None:

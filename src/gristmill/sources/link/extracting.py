@@ -96,7 +96,7 @@ def _find_pictures(text: str) -> Iterator[_Spot]:
 
 
 def _leave_out(bare: Iterable[_Spot], hidden: Sequence[_Spot]) -> Iterator[_Spot]:
-    """Without the addresses that stand within other spots, a link with its label or a picture; all in their order."""
+    """The spots in their order. An address within another spot, as in the label of a link, is left out."""
     last, end = 0, -1
     for spot in bare:
         while last < len(hidden) and hidden[last].start <= spot.start:
@@ -107,7 +107,7 @@ def _leave_out(bare: Iterable[_Spot], hidden: Sequence[_Spot]) -> Iterator[_Spot
 
 
 def _trim(raw: str) -> str:
-    """Without the punctuation of the sentence around it; a bracket that was opened within it stays."""
+    """The address without the punctuation of its sentence. A bracket stays if it was opened in the address."""
     counts, end = Counter(raw), len(raw)
     while end:
         last = raw[end - 1]

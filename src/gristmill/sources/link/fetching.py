@@ -13,13 +13,13 @@ from gristmill.processes import ProcessPool
 from gristmill.queue import Done, Skip, current
 from gristmill.scopes import Scope
 from gristmill.settings import FetchSettings
-from gristmill.sources.fetch import Fetched, Fetcher
+from gristmill.sources.fetch import FetchedPage, Fetcher
 from gristmill.sources.fetch.location import Location, read_location
 from gristmill.sources.link.canonical import canonicalise, name_urn
 from gristmill.sources.link.converting import convert_apart
 from gristmill.sources.link.deciding import choose_rule, decide_link
 from gristmill.sources.link.letters import FetchLink
-from gristmill.sources.link.model import Decision, Fetchable, FoundLink, LinkRule, Place
+from gristmill.sources.link.model import Fetchable, FoundLink, LinkDecision, LinkPlace, LinkRule
 from gristmill.sources.link.noting import add_found
 from gristmill.sources.link.patterns import is_same_site
 from gristmill.sources.link.rules import find_rules
@@ -67,7 +67,7 @@ class LinkFetcher:
             return Skip(str(error), write=partial(_fail, link=link, state=state, error=str(error)))
         return Done(write=partial(_finish, link=link, page=page, item=item))
 
-    async def _get(self, link: Fetchable) -> Fetched:
+    async def _get(self, link: Fetchable) -> FetchedPage:
         async def check(url: str) -> None:
             await self._check_redirect(link, url)
 
@@ -93,14 +93,14 @@ class LinkFetcher:
             if decision.verdict != "safe":
                 raise RedirectedAway(f"It leads to {location.shown}. {decision.reason}", meant.url)
 
-    async def _decide(self, link: Fetchable, location: Location) -> Decision:
+    async def _decide(self, link: Fetchable, location: Location) -> LinkDecision:
         async with self.db.reading() as tx:
             rules = await find_rules(tx, Scope(link.client, link.project), [location])
         if choose_rule(location, rules) is None and is_same_site(location.host, read_location(link.url).host):
             rules = [LinkRule(0, "allow", location.host, "")]
         return decide_link(location, found=None, is_indexed=False, rules=rules, settings=self.settings)
 
-    async def _make_item(self, link: Fetchable, page: Fetched) -> Item:
+    async def _make_item(self, link: Fetchable, page: FetchedPage) -> Item:
         if page.content_type not in HTML:
             return _describe(link, page, await self._bring(page.body), None, SUFFIXES.get(page.content_type, ""))
         found = await convert_apart(self.processes, page, seconds=self.seconds, memory=self.memory)
@@ -114,7 +114,7 @@ class LinkFetcher:
     async def _note_target(self, tx: Tx, *, link: Fetchable, away: RedirectedAway) -> None:
         """The place that it leads to is a link of its own, found where this one was."""
         await _fail(tx, link=link, state="failed", error=str(away))
-        for place in await tx.all(SQL["list_places"], Place, link=link.id, limit=MOST_PLACES):
+        for place in await tx.all(SQL["list_places"], LinkPlace, link=link.id, limit=MOST_PLACES):
             target = FoundLink(away.url, "", f"{link.url} leads here. {place.context}")
             await add_found(tx, target, place, Scope(link.client, link.project), self.settings)
 
@@ -125,7 +125,12 @@ async def _cut(body: bytes) -> AsyncIterator[bytes]:
 
 
 def _describe(
-    link: Fetchable, page: Fetched, content: bytes | Staged, title: str | None, suffix: str, type_: str | None = None
+    link: Fetchable,
+    page: FetchedPage,
+    content: bytes | Staged,
+    title: str | None,
+    suffix: str,
+    type_: str | None = None,
 ) -> Item:
     return Item(
         name_urn(link.url),
@@ -147,7 +152,7 @@ def _name_file(url: str, suffix: str) -> str:
     return f"{parts.hostname}{'-' + stem[:80] if stem else ''}{suffix}"
 
 
-async def _finish(tx: Tx, *, link: Fetchable, page: Fetched, item: Item | None) -> None:
+async def _finish(tx: Tx, *, link: Fetchable, page: FetchedPage, item: Item | None) -> None:
     document = None
     if item is not None:
         taken = await take_in(tx, item)

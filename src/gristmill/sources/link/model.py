@@ -46,7 +46,7 @@ class LinkRule:
 
 
 @dataclass(frozen=True)
-class Decision:
+class LinkDecision:
     """A verdict with its reason in one sentence."""
 
     verdict: Verdict
@@ -83,7 +83,7 @@ class Link:
 
 
 @dataclass(frozen=True)
-class Place:
+class LinkPlace:
     """Where a link was found: the edge `found_in`."""
 
     urn: str

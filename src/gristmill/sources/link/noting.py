@@ -13,7 +13,7 @@ from gristmill.sources.fetch.location import Location, read_location
 from gristmill.sources.link.canonical import hash_url
 from gristmill.sources.link.deciding import decide_link
 from gristmill.sources.link.letters import FetchLink
-from gristmill.sources.link.model import Decision, FoundLink, LinkId, LinkRule, Place, State
+from gristmill.sources.link.model import FoundLink, LinkDecision, LinkId, LinkPlace, LinkRule, State
 from gristmill.sources.link.rules import find_rules
 from gristmill.sources.link.statements import SQL
 
@@ -32,7 +32,7 @@ class LinkedDocument:
 
 
 @dataclass(frozen=True)
-class Noted:
+class NotedLinks:
     """How many links documents have, and how many of them are new here."""
 
     links: int
@@ -54,10 +54,10 @@ class _Spot:
     location: Location
     key: Key
     place: LinkedDocument
-    decision: Decision
+    decision: LinkDecision
 
 
-async def note_links(tx: Tx, documents: Sequence[LinkedDocument], *, settings: FetchSettings = STRICT) -> Noted:
+async def note_links(tx: Tx, documents: Sequence[LinkedDocument], *, settings: FetchSettings = STRICT) -> NotedLinks:
     """Write down the links of documents, in the transaction that takes them in.
 
     A link that is known already gets a place and nothing else; links that an older version had lose theirs. Nothing is
@@ -73,10 +73,10 @@ async def note_links(tx: Tx, documents: Sequence[LinkedDocument], *, settings: F
             kept=array(id_ for id_, _ in spots),
             kept_urns=[urn for _, urn in spots],
         )
-    return Noted(len(spots), new)
+    return NotedLinks(len(spots), new)
 
 
-async def add_found(tx: Tx, found: FoundLink, place: Place, scope: Scope, settings: FetchSettings) -> None:
+async def add_found(tx: Tx, found: FoundLink, place: LinkPlace, scope: Scope, settings: FetchSettings) -> None:
     """Write down one more link of a document whose other links are known."""
     one = LinkedDocument(place.urn, scope, [found], place.document)
     await _note_spots(tx, [one], {scope: await scope_id(tx, scope)}, settings)
@@ -118,7 +118,7 @@ def _keys_of(document: LinkedDocument, scopes: Mapping[Scope, ScopeId]) -> Itera
 
 
 def _put_blocked_last(spots: Sequence[_Spot]) -> list[_Spot]:
-    """Of several places of one new link, one counts: the last of this list, and so the strictest, else the first."""
+    """The spots, so that the last one of each new link decides: a blocked spot if there is one, else the first."""
     return sorted(reversed(spots), key=lambda spot: spot.decision.verdict == "blocked")
 
 
@@ -197,7 +197,7 @@ async def queue_links(tx: Tx, links: Sequence[tuple[LinkId, ScopeId]], *, again:
         await tx.execute(query, ids=array(id_ for id_, _ in links), tasks=array(tasks))
 
 
-async def write_decision(tx: Tx, id_: LinkId, decision: Decision, by: str | None = None) -> bool:
+async def write_decision(tx: Tx, id_: LinkId, decision: LinkDecision, by: str | None = None) -> bool:
     """Change what was decided about a link; False if it is indexed, and nothing is left to decide."""
     changed = await tx.one(
         SQL["decide"],

@@ -36,7 +36,7 @@ def find_title(html: str) -> str | None:
 
 
 def decode_page(body: bytes, charset: str | None) -> str:
-    """By the header, by the page itself, or as UTF-8; nothing that a page says about itself makes this fail."""
+    """The text of a page, decoded as its header says, as the page says itself, or as UTF-8. It never fails."""
     said = META_CHARSET.search(body[:4096])
     for name in (charset, said[1].decode("ascii", "ignore") if said else None, "utf-8"):
         if name:

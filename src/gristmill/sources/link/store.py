@@ -9,7 +9,7 @@ from gristmill.settings import FetchSettings
 from gristmill.sources.fetch.location import read_location
 from gristmill.sources.link.canonical import canonicalise, hash_url
 from gristmill.sources.link.deciding import decide_link
-from gristmill.sources.link.model import STATES, Decision, Effect, Link, LinkId, Place, State
+from gristmill.sources.link.model import STATES, Effect, Link, LinkDecision, LinkId, LinkPlace, State
 from gristmill.sources.link.noting import queue_links, write_decision
 from gristmill.sources.link.patterns import find_unsafe_pattern
 from gristmill.sources.link.rules import find_rules
@@ -45,9 +45,9 @@ async def find_link(tx: Tx, url: str, scope: Scope) -> Link | None:
     return None if id_ is None else await load_link(tx, LinkId(id_))
 
 
-async def list_places(tx: Tx, id_: LinkId, *, limit: int = 50) -> list[Place]:
+async def list_places(tx: Tx, id_: LinkId, *, limit: int = 50) -> list[LinkPlace]:
     """Where a link was found, the last place first."""
-    return await tx.all(SQL["list_places"], Place, link=id_, limit=limit)
+    return await tx.all(SQL["list_places"], LinkPlace, link=id_, limit=limit)
 
 
 async def count_waiting_links(tx: Tx) -> int:
@@ -61,7 +61,7 @@ async def decide_one(tx: Tx, id_: LinkId, effect: Effect, by: str) -> Link:
     if link.state == "indexed":
         raise Refused(f"Link {id_} is indexed already: remove document {link.document} if it should not be.")
     if effect == "deny":
-        await write_decision(tx, id_, Decision("unsafe", f"{by} denied it."), by)
+        await write_decision(tx, id_, LinkDecision("unsafe", f"{by} denied it."), by)
     else:
         await _allow(tx, link, by)
     return await load_link(tx, id_)
@@ -80,13 +80,13 @@ async def _allow(tx: Tx, link: Link, by: str) -> None:
     """Not even a person lets a link be opened that does something: a click here is not meant as a click there."""
     if reason := find_unsafe_pattern(read_location(link.url)):
         raise Refused(f"Link {link.id} is never fetched. {reason}")
-    if not await write_decision(tx, link.id, Decision("safe", f"{by} allowed it."), by):
+    if not await write_decision(tx, link.id, LinkDecision("safe", f"{by} allowed it."), by):
         raise Unknown(f"There is no link {link.id} that you may decide about.")
     if link.state != "queued":
         await queue_links(tx, [(link.id, await scope_id(tx, Scope(link.client, link.project)))])
 
 
-async def explain_url(tx: Tx, url: str, scope: Scope, settings: FetchSettings) -> Decision:
+async def explain_url(tx: Tx, url: str, scope: Scope, settings: FetchSettings) -> LinkDecision:
     """What would be decided about an address that nobody has found yet."""
     location = canonicalise(url)
     rules = await find_rules(tx, scope, [location])

@@ -85,7 +85,7 @@ class BoundedLines:
         return self._open(sock).readline(longest)
 
     def _open(self, sock: socket.socket) -> io.BufferedReader:
-        """What was read ahead from the socket before is dropped: it came before the line was secure."""
+        """Drop the bytes that were read ahead: they came before the connection was secure."""
         if self._opened is None or self._opened[0] is not sock:
             self._opened = sock, io.BufferedReader(_Metered(sock, self._allowance), 1 << 16)
         return self._opened[1]

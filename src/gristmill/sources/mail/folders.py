@@ -8,9 +8,9 @@ from pathlib import Path
 from pydantic import Field
 
 from gristmill.settings import Slice
-from gristmill.sources.folder.connector import Complain, Found, find_by_suffix, name_within, open_folder
+from gristmill.sources.folder.connector import Complain, FoundFile, find_by_suffix, name_within, open_folder
 from gristmill.sources.mail.index import describe_mail, is_sent_folder
-from gristmill.sources.model import Bench, Connector, Kind
+from gristmill.sources.model import Connector, ConnectorContext, Kind
 
 
 class MailFolderOptions(Slice):
@@ -19,15 +19,15 @@ class MailFolderOptions(Slice):
     path: str = Field(min_length=1, description="The folder.")
 
 
-def open_eml(options: MailFolderOptions, bench: Bench) -> AbstractAsyncContextManager[Connector]:
-    return open_folder(options.path, find_by_suffix(".eml"), bench)
+def open_eml(options: MailFolderOptions, context: ConnectorContext) -> AbstractAsyncContextManager[Connector]:
+    return open_folder(options.path, find_by_suffix(".eml"), context)
 
 
-def open_maildir(options: MailFolderOptions, bench: Bench) -> AbstractAsyncContextManager[Connector]:
-    return open_folder(options.path, find_maildir, bench)
+def open_maildir(options: MailFolderOptions, context: ConnectorContext) -> AbstractAsyncContextManager[Connector]:
+    return open_folder(options.path, find_maildir, context)
 
 
-def find_maildir(root: Path, complain: Complain) -> Iterator[Found]:
+def find_maildir(root: Path, complain: Complain) -> Iterator[FoundFile]:
     """The mails of a Maildir and of the folders in it; a mail keeps its id when it is read, flagged or moved to cur."""
     for folder, inner, _ in os.walk(root, onerror=complain):
         place = Path(folder)
@@ -42,7 +42,7 @@ def find_maildir(root: Path, complain: Complain) -> Iterator[Found]:
                 if not file.name.startswith("."):
                     path = Path(file.path)
                     external = name_within(place / file.name.partition(":")[0], root)
-                    yield Found(path, external, None, note)
+                    yield FoundFile(path, external, None, note)
 
 
 def _scan(folder: Path, complain: Complain) -> list[os.DirEntry[str]]:

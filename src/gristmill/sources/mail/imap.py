@@ -32,7 +32,7 @@ from gristmill.sources.mail.account import (
 )
 from gristmill.sources.mail.bounded import MOST_AROUND, PATIENCE, Allowance, BoundedLines, SaidTooMuch
 from gristmill.sources.mail.index import describe_mail, is_sent_folder
-from gristmill.sources.model import Batch, Bench, Checkpoint, Connector, Kind, Listed, RawItem
+from gristmill.sources.model import Batch, Checkpoint, Connector, ConnectorContext, Kind, Listed, RawItem
 from gristmill.sources.store import check_external
 from gristmill.wording import format_count
 
@@ -127,7 +127,7 @@ class Mailbox:
             raise
 
     def _connect(self) -> IMAPClient:
-        wanted, context = self._options, self._options.make_context()
+        wanted, tls = self._options, self._options.make_context()
         over_tls = wanted.security == "tls"
         try:
             client = _Client(
@@ -135,11 +135,11 @@ class Mailbox:
                 wanted.host,
                 wanted.door,
                 ssl=over_tls,
-                ssl_context=context if over_tls else None,
+                ssl_context=tls if over_tls else None,
                 timeout=PATIENCE,
             )
             if wanted.security == "starttls":
-                client.starttls(context)  # pyright: ignore[reportUnknownMemberType] it has no types of its own
+                client.starttls(tls)  # pyright: ignore[reportUnknownMemberType] it has no types of its own
         except (OSError, IMAPClientError) as error:
             raise Transient(explain_failure(wanted.place, error)) from error
         return client
@@ -230,7 +230,7 @@ class ImapConnector:
 
     mailbox: Mailbox
     thread: OneThread
-    bench: Bench
+    context: ConnectorContext
 
     async def check(self) -> str:
         folders = await self.thread.run(self.mailbox.list_folders)
@@ -283,7 +283,7 @@ class ImapConnector:
     async def _find_waiting(self, folder: Folder, old: Sequence[int]) -> dict[str, list[str]]:
         """The ids, by Message-ID, of mails that were fetched under the old numbers and that nobody has looked into."""
         found: dict[str, list[str]] = {}
-        async for external, head in self.bench.known.read_waiting():
+        async for external, head in self.context.known.read_waiting():
             if external.startswith(folder.name_old(old)) and (id_ := read_message_id(cut_head(head))):
                 found.setdefault(id_, []).append(external)
         return found
@@ -293,7 +293,7 @@ class ImapConnector:
     ) -> dict[str, str]:
         """The ids that known mails had before the folder was renumbered, with those that they have now."""
         ids = await self.thread.run(self.mailbox.fetch_ids, uids)
-        known = await self.bench.known.find_externals([f"email::{id_}" for id_ in ids.values()])
+        known = await self.context.known.find_externals([f"email::{id_}" for id_ in ids.values()])
         moved = dict[str, str]()
         often = {id_ for id_, n in Counter(ids.values()).items() if n > 1}
         for uid, id_ in ids.items():
@@ -309,7 +309,7 @@ class ImapConnector:
         if not uids:
             return
         sizes = await self.thread.run(self.mailbox.find_sizes, uids)
-        most = self.bench.max_bytes
+        most = self.context.max_bytes
         large = {uid: size for uid, size in sizes if size > most}
         for portion in divide_by_size((uid, 0 if uid in large else size) for uid, size in sizes):
             wanted = [uid for uid in portion if uid not in large]
@@ -403,9 +403,9 @@ async def open_mailbox(options: ImapOptions, max_bytes: int) -> AsyncGenerator[t
 
 
 @asynccontextmanager
-async def open_imap(options: ImapOptions, bench: Bench) -> AsyncGenerator[Connector]:
-    async with open_mailbox(options, bench.max_bytes) as (mailbox, thread):
-        yield ImapConnector(mailbox, thread, bench)
+async def open_imap(options: ImapOptions, context: ConnectorContext) -> AsyncGenerator[Connector]:
+    async with open_mailbox(options, context.max_bytes) as (mailbox, thread):
+        yield ImapConnector(mailbox, thread, context)
 
 
 @asynccontextmanager

@@ -51,6 +51,6 @@ def rename_mail(found: Description, urn: str) -> Description:
 
 
 def is_sent_folder(name: str) -> bool:
-    """By its last part: INBOX.Sent, [Gmail]/Sent Mail, .Gesendet."""
+    """Whether a folder is one of sent mails, by the last part of its name: INBOX.Sent, [Gmail]/Sent Mail, .Gesendet."""
     last = name.replace("/", ".").rstrip(".").rpartition(".")[2]
     return last.strip().casefold() in SENT_FOLDERS

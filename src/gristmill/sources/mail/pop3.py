@@ -23,7 +23,7 @@ from gristmill.sources.mail.account import (
 )
 from gristmill.sources.mail.bounded import MOST_AROUND, PATIENCE, Allowance, BoundedLines
 from gristmill.sources.mail.index import describe_mail
-from gristmill.sources.model import Batch, Bench, Checkpoint, Connector, Kind, Listed, RawItem
+from gristmill.sources.model import Batch, Checkpoint, Connector, ConnectorContext, Kind, Listed, RawItem
 from gristmill.sources.store import check_external
 from gristmill.wording import format_count
 
@@ -77,14 +77,14 @@ class Maildrop:
             raise
 
     def _connect(self) -> poplib.POP3:
-        wanted, context = self._options, self._options.make_context()
+        wanted, tls = self._options, self._options.make_context()
         lines = BoundedLines(self._allowance)
         try:
             if wanted.security == "tls":
-                return _Secure(lines, wanted.host, wanted.door, timeout=PATIENCE, context=context)
+                return _Secure(lines, wanted.host, wanted.door, timeout=PATIENCE, context=tls)
             client = _LongLines(lines, wanted.host, wanted.door, timeout=PATIENCE)
             if wanted.security == "starttls":
-                client.stls(context=context)
+                client.stls(context=tls)
         except (OSError, poplib.error_proto) as error:
             raise Transient(explain_failure(wanted.place, error)) from error
         return client
@@ -113,7 +113,7 @@ class Maildrop:
                 raise Permanent(f"{self._options.place} gives mails no ids (UIDL): use IMAP instead.") from error
             raise explain_refusal(self._options.place, _say(error), signing_in=False) from error
         except OSError as error:
-            raise self._lost(error) from error
+            raise self._explain_loss(error) from error
         return {check_external(id_): (number, int(sizes.get(number, "0"))) for number, id_ in ids.items()}
 
     def fetch(self, numbers: Sequence[int]) -> tuple[dict[int, bytes], dict[int, str]]:
@@ -129,10 +129,10 @@ class Maildrop:
                     raise why from error
                 refused[number] = str(why)
             except OSError as error:
-                raise self._lost(error) from error
+                raise self._explain_loss(error) from error
         return found, refused
 
-    def _lost(self, error: Exception) -> Transient:
+    def _explain_loss(self, error: Exception) -> Transient:
         return Transient(f"The connection to {self._options.place} was lost.")
 
     def leave(self) -> None:
@@ -166,7 +166,7 @@ class Pop3Connector:
 
     maildrop: Maildrop
     thread: OneThread
-    bench: Bench
+    context: ConnectorContext
 
     async def check(self) -> str:
         return f"It has {format_count(len(await self.thread.run(self.maildrop.list_mails)), 'mail')}."
@@ -175,14 +175,14 @@ class Pop3Connector:
         mails = await self.thread.run(self.maildrop.list_mails)
         ids = iter(mails)
         while portion := list(islice(ids, PORTION)):
-            unlike = await self.bench.known.find_unlike([Listed(one) for one in portion])
+            unlike = await self.context.known.find_unlike([Listed(one) for one in portion])
             async for items in self._fetch({one.external: mails[one.external] for one in unlike}):
                 yield Batch({}, items)
         yield Batch({})
 
     async def _fetch(self, wanted: dict[str, tuple[int, int]]) -> AsyncIterator[list[RawItem]]:
         ids = {number: id_ for id_, (number, _) in wanted.items()}
-        most = self.bench.max_bytes
+        most = self.context.max_bytes
         small = sorted((number, size) for number, size in wanted.values() if size <= most)
         for portion in divide_by_size(small):
             found, refused = await self.thread.run(self.maildrop.fetch, portion)
@@ -203,12 +203,12 @@ class Pop3Connector:
 
 
 @asynccontextmanager
-async def open_pop3(options: Pop3Options, bench: Bench) -> AsyncGenerator[Connector]:
+async def open_pop3(options: Pop3Options, context: ConnectorContext) -> AsyncGenerator[Connector]:
     credential = await read_credential(options)
     async with OneThread() as thread:
-        maildrop = await thread.open(Maildrop, options, credential, bench.max_bytes, close=Maildrop.abort)
+        maildrop = await thread.open(Maildrop, options, credential, context.max_bytes, close=Maildrop.abort)
         try:
-            yield Pop3Connector(maildrop, thread, bench)
+            yield Pop3Connector(maildrop, thread, context)
             await thread.run(maildrop.leave)
         except BaseException:
             maildrop.abort()

@@ -9,7 +9,7 @@ from pydantic import Field
 from gristmill.documents import parse_transcript
 from gristmill.settings import Slice
 from gristmill.sources.folder.connector import find_by_suffix, open_folder
-from gristmill.sources.model import Bench, Connector, Description, Fetched, Kind
+from gristmill.sources.model import Connector, ConnectorContext, Description, Fetched, Kind
 
 LONGEST_TEXT = 1_000_000  # characters that are looked through for links
 LONGEST_URN = 1_000  # characters of a path in a URN
@@ -21,8 +21,8 @@ class TranscriptOptions(Slice):
     path: str = Field(min_length=1, description="The folder of .vtt, .srt, .json and .txt files.")
 
 
-def open_transcripts(options: TranscriptOptions, bench: Bench) -> AbstractAsyncContextManager[Connector]:
-    return open_folder(options.path, find_by_suffix(".vtt", ".srt", ".json", ".txt"), bench)
+def open_transcripts(options: TranscriptOptions, context: ConnectorContext) -> AbstractAsyncContextManager[Connector]:
+    return open_folder(options.path, find_by_suffix(".vtt", ".srt", ".json", ".txt"), context)
 
 
 def describe_transcript(item: Fetched) -> Description:

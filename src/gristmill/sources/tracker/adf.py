@@ -37,7 +37,7 @@ def _write_block(node: Node, depth: int) -> str:
 
 
 def _write_blocks(node: Node, depth: int) -> str:
-    """What a node holds, one block after the other; nodes that are not known are read like this, too."""
+    """The blocks within a node, one after the other. Nodes of an unknown kind are read in the same way."""
     return "\n\n".join(filter(None, (_write_block(one, depth) for one in _children(node))))
 
 

@@ -31,7 +31,7 @@ class IssueFile:
     place: str = ""  # where its bytes are
 
     async def bring(self, provider: Provider, external: str, mark: str, max_bytes: int) -> RawItem | None:
-        """With its bytes; None if they are gone."""
+        """The attachment with its bytes; None if they are gone."""
         note: dict[str, object] = {name: value for name, value in vars(self).items() if name not in ("size", "place")}
         if self.size > max_bytes:
             return refuse_large(external, self.size, max_bytes, note, mark)

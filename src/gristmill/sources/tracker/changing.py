@@ -9,7 +9,7 @@ from urllib.parse import quote
 import orjson
 
 from gristmill.errors import Permanent, Refused
-from gristmill.sources.http import Answer, Provider, open_provider
+from gristmill.sources.http import HttpAnswer, Provider, open_provider
 from gristmill.sources.model import Source
 from gristmill.sources.site import sign_in, split_names
 from gristmill.sources.tracker.github import HEADERS, GitHubOptions
@@ -29,7 +29,7 @@ class Made(NamedTuple):
     url: str
 
 
-class Tracker(Protocol):
+class ChangeableTracker(Protocol):
     """A tracker that an agent may change, as far as its source reaches."""
 
     async def open_issue(self, project: str, title: str, text: str) -> Made: ...
@@ -87,12 +87,12 @@ class JiraChanges:
     def _name(self, issue: str) -> Made:
         return Made(issue, f"{self._url}/browse/{issue}")
 
-    async def _post(self, path: str, body: Mapping[str, Any]) -> Answer:
+    async def _post(self, path: str, body: Mapping[str, Any]) -> HttpAnswer:
         return await self._provider.change("POST", f"/rest/api/2{path}", orjson.dumps(body))
 
 
 def _name_way(way: Mapping[str, Any]) -> set[str]:
-    """By which names a person may mean it: its own, and that of the state that it leads to."""
+    """The names that a person may use for a transition: its own, and that of the state that it leads to."""
     return {dig_text(way, "name").casefold(), dig_text(way, "to", "name").casefold()}
 
 
@@ -120,11 +120,11 @@ class GitHubChanges:
         check_named(repository, self._repositories)
         return f"/repos/{repository}/issues/{number}"
 
-    async def _send(self, method: str, path: str, body: Mapping[str, Any]) -> Answer:
+    async def _send(self, method: str, path: str, body: Mapping[str, Any]) -> HttpAnswer:
         return await self._provider.change(method, path, orjson.dumps(body))
 
 
-def _read_github(answer: Answer) -> Made:
+def _read_github(answer: HttpAnswer) -> Made:
     told = answer.read_dict()
     return Made(f"#{told.get('number', '')}", dig_text(told, "html_url"))
 
@@ -155,7 +155,7 @@ class GitLabChanges:
         check_named(project, self._projects)
         return f"{locate(f'{project}#')}/{quote(number)}"
 
-    async def _send(self, method: str, path: str, body: Mapping[str, Any]) -> Answer:
+    async def _send(self, method: str, path: str, body: Mapping[str, Any]) -> HttpAnswer:
         return await self._provider.change(method, path, orjson.dumps(body))
 
 
@@ -180,7 +180,7 @@ def is_closed(state: str) -> bool:
 
 
 @asynccontextmanager
-async def open_tracker(source: Source) -> AsyncGenerator[Tracker]:
+async def open_tracker(source: Source) -> AsyncGenerator[ChangeableTracker]:
     """The tracker that a source is, signed in as the source is."""
     given = dict(source.options)
     match source.kind:

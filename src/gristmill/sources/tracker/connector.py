@@ -7,20 +7,20 @@ from functools import partial
 from typing import Any, Protocol, cast
 
 from gristmill.sources.bringing import Bringer
-from gristmill.sources.cursor import Page, cap_moment, walk_pages
-from gristmill.sources.model import Batch, Bench, Checkpoint, Listed, RawItem
+from gristmill.sources.cursor import CursorPage, cap_moment, walk_pages
+from gristmill.sources.model import Batch, Checkpoint, ConnectorContext, Listed, RawItem
 from gristmill.sources.moments import go_back
 
 # A search may show an update minutes later than a newer one: so much is listed again with each poll, and not fetched.
 OVERLAP = timedelta(minutes=5)
 
 
-class Tracker(Protocol):
+class PolledTracker(Protocol):
     """One tracker: the questions that it answers."""
 
     @property
     def streams(self) -> Sequence[str]:
-        """What is listed by itself: each repository, or everything at once."""
+        """The parts that are listed one by one: each repository, or everything at once."""
         ...
 
     @property
@@ -37,12 +37,12 @@ class Tracker(Protocol):
         """One sentence about what is there."""
         ...
 
-    async def list_updated(self, stream: str, since: str, skip: int) -> Page[Listed]:
+    async def list_updated(self, stream: str, since: str, skip: int) -> CursorPage[Listed]:
         """Issues that were updated since a time, the oldest update first."""
         ...
 
     async def fetch(self, ids: Sequence[str]) -> list[RawItem]:
-        """Those of these issues that are there."""
+        """The issues with these ids; an issue that does not come is gone there."""
         ...
 
 
@@ -50,8 +50,8 @@ class Tracker(Protocol):
 class TrackerConnector:
     """The checkpoint is the time up to which each stream was read."""
 
-    tracker: Tracker
-    bench: Bench
+    tracker: PolledTracker
+    context: ConnectorContext
 
     async def check(self) -> str:
         return await self.tracker.check()
@@ -62,7 +62,7 @@ class TrackerConnector:
             begun = str(places.get(stream, ""))
             listing = partial(self.tracker.list_updated, stream)
             async for page, behind in walk_pages(listing, {"since": go_back(begun, OVERLAP)}):
-                unlike = await self.bench.known.find_unlike(page.items)
+                unlike = await self.context.known.find_unlike(page.items)
                 async for items in self._bringer.bring([one.external for one in unlike]):
                     yield Batch(dict(places), items)
                 places[stream] = cap_moment(max(begun, str(behind["since"])), self.tracker.now)
@@ -79,7 +79,7 @@ class TrackerConnector:
 
     @property
     def _bringer(self) -> Bringer:
-        return Bringer(self.tracker.fetch, self.tracker.check, self.tracker.portion, self.bench.max_bytes)
+        return Bringer(self.tracker.fetch, self.tracker.check, self.tracker.portion, self.context.max_bytes)
 
 
 def prune(value: Any, is_unread: Callable[[str], bool]) -> Any:

@@ -10,9 +10,9 @@ import orjson
 from pydantic import Field, field_validator
 
 from gristmill.sources.bringing import mark_version
-from gristmill.sources.cursor import Page
-from gristmill.sources.http import LONGEST, Answer, Provider, open_provider
-from gristmill.sources.model import Bench, Connector, Kind, Listed, RawItem
+from gristmill.sources.cursor import CursorPage
+from gristmill.sources.http import LONGEST, HttpAnswer, Provider, open_provider
+from gristmill.sources.model import Connector, ConnectorContext, Kind, Listed, RawItem
 from gristmill.sources.moments import sort_moment
 from gristmill.sources.site import Site, sign_in, split_names
 from gristmill.sources.tracker.attached import BESIDE, LINKED, IssueFile, find_linked, is_file
@@ -68,7 +68,7 @@ class GitHub:
         self._has_files = options.attachments
         self._max_bytes = max_bytes
         self.streams: Sequence[str] = split_names(options.repositories)
-        self._listed: dict[str, tuple[dict[str, Any], Answer]] = {}
+        self._listed: dict[str, tuple[dict[str, Any], HttpAnswer]] = {}
 
     @property
     def now(self) -> datetime | None:
@@ -81,7 +81,7 @@ class GitHub:
             found.append(f"{name} has {format_count(int(told.get('open_issues_count', 0)), 'open issue')}")
         return "; ".join(found) + "."
 
-    async def list_updated(self, stream: str, since: str, skip: int) -> Page[Listed]:
+    async def list_updated(self, stream: str, since: str, skip: int) -> CursorPage[Listed]:
         asked = {"state": "all", "sort": "updated", "direction": "asc", "per_page": LISTED, "page": skip // LISTED + 1}
         bound = {"since": f"{since[:19]}Z"} if since else {}
         answer = await self._provider.get(f"/repos/{stream}/issues", asked | bound)
@@ -93,7 +93,7 @@ class GitHub:
         listed += [
             Listed(file, LINKED) for id_, (issue, _) in self._listed.items() for file in self._find_files(issue, id_)
         ]
-        return Page(listed, times, answer.has_next)
+        return CursorPage(listed, times, answer.has_next)
 
     async def fetch(self, ids: Sequence[str]) -> list[RawItem]:
         found = [await self._fetch_one(one) for one in ids]
@@ -132,7 +132,7 @@ class GitHub:
         content = orjson.dumps(prune(whole, is_unread), option=orjson.OPT_SORT_KEYS)
         return RawItem(id_, content, mark_version(sort_moment(issue.get("updated_at")), answer.at))
 
-    async def _find(self, path: str) -> tuple[dict[str, Any], Answer | None]:
+    async def _find(self, path: str) -> tuple[dict[str, Any], HttpAnswer | None]:
         answer = await self._provider.find(path)
         return (answer.read_dict() if answer else {}), answer
 
@@ -169,14 +169,14 @@ def is_unread(key: str) -> bool:
 
 
 @asynccontextmanager
-async def open_github(options: GitHubOptions, bench: Bench) -> AsyncGenerator[Connector]:
+async def open_github(options: GitHubOptions, context: ConnectorContext) -> AsyncGenerator[Connector]:
     headers: Mapping[str, str] = {**HEADERS, **await sign_in(options)}
-    largest = max(LONGEST, bench.max_bytes)
+    largest = max(LONGEST, context.max_bytes)
     async with (
         open_provider(options.url, headers) as provider,
         open_provider(name_site(options.url), await sign_in(options), max_bytes=largest) as web,
     ):
-        yield TrackerConnector(GitHub(provider, web, options, bench.max_bytes), bench)
+        yield TrackerConnector(GitHub(provider, web, options, context.max_bytes), context)
 
 
 GITHUB = Kind(

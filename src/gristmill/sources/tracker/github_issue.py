@@ -8,7 +8,7 @@ import orjson
 from gristmill.errors import Permanent
 from gristmill.sources.model import Description, Fetched
 from gristmill.sources.tracker.attached import describe_file, is_file
-from gristmill.sources.tracker.issue import Change, Comment, Issue, Person, describe_issue, read_person
+from gristmill.sources.tracker.issue import Comment, Issue, IssueChange, Person, describe_issue, read_person
 from gristmill.sources.values import read_name, read_text, read_thing, read_things
 
 NAMED = {  # what an event changed: the words for it, and where its name stands
@@ -91,21 +91,21 @@ def _read_remarks(comments: Any) -> Iterator[Comment]:
         yield Comment(author, read_text(one.get("created_at")), read_text(one.get("body")), place)
 
 
-def _read_changes(timeline: list[dict[str, Any]]) -> Iterator[Change]:
+def _read_changes(timeline: list[dict[str, Any]]) -> Iterator[IssueChange]:
     for one in timeline:
         author, at = _read_person(one.get("actor")), read_text(one.get("created_at"))
         event = read_text(one.get("event"))
         if event in PLAIN:
-            yield Change(author, at, event.replace("_", " "))
+            yield IssueChange(author, at, event.replace("_", " "))
         elif event in NAMED:
             words, thing, name = NAMED[event]
-            yield Change(author, at, f"{words} {read_name(one.get(thing), name)}")
+            yield IssueChange(author, at, f"{words} {read_name(one.get(thing), name)}")
         elif event == "renamed":
             before, after = (read_name(one.get("rename"), end) for end in ("from", "to"))
-            yield Change(author, at, f"renamed: {before} → {after}")
+            yield IssueChange(author, at, f"renamed: {before} → {after}")
         elif event == "reviewed" and read_text(one.get("state")) != "commented":
             state = read_text(one.get("state")).replace("_", " ").lower()
-            yield Change(_read_person(one.get("user")), read_text(one.get("submitted_at")), f"review: {state}")
+            yield IssueChange(_read_person(one.get("user")), read_text(one.get("submitted_at")), f"review: {state}")
 
 
 def _read_relations(timeline: list[dict[str, Any]]) -> Iterator[tuple[str, str]]:

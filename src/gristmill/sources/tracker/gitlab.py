@@ -12,9 +12,9 @@ import orjson
 from pydantic import Field
 
 from gristmill.sources.bringing import mark_version
-from gristmill.sources.cursor import Page
-from gristmill.sources.http import LONGEST, Answer, Provider, open_provider
-from gristmill.sources.model import Bench, Connector, Kind, Listed, RawItem
+from gristmill.sources.cursor import CursorPage
+from gristmill.sources.http import LONGEST, HttpAnswer, Provider, open_provider
+from gristmill.sources.model import Connector, ConnectorContext, Kind, Listed, RawItem
 from gristmill.sources.moments import sort_moment
 from gristmill.sources.site import Site, sign_in, split_names
 from gristmill.sources.store import check_external
@@ -60,7 +60,7 @@ class GitLab:
         self._max_bytes = max_bytes
         self._projects = projects
         self.streams: Sequence[str] = [f"{one.name}{sign}" for one in projects for sign in one.lists]
-        self._listed: dict[str, tuple[dict[str, Any], Answer]] = {}
+        self._listed: dict[str, tuple[dict[str, Any], HttpAnswer]] = {}
 
     @property
     def now(self) -> datetime | None:
@@ -70,7 +70,7 @@ class GitLab:
         told = [await load_project(self._provider, one.name) for one in self._projects]
         return "; ".join(f"{one.name} has {format_count(one.open_issues, 'open issue')}" for one in told) + "."
 
-    async def list_updated(self, stream: str, since: str, skip: int) -> Page[Listed]:
+    async def list_updated(self, stream: str, since: str, skip: int) -> CursorPage[Listed]:
         asked: dict[str, str | int] = {"scope": "all", "state": "all", "order_by": "updated_at", "sort": "asc"}
         asked |= {"per_page": LISTED, "page": skip // LISTED + 1} | ({"updated_after": since} if since else {})
         answer = await self._provider.get(locate(stream), asked)
@@ -83,7 +83,7 @@ class GitLab:
         listed += [
             Listed(file, LINKED) for id_, issue in zip(ids, issues, strict=True) for file in self._find(issue, id_)
         ]
-        return Page(listed, times, has_more(answer))
+        return CursorPage(listed, times, has_more(answer))
 
     async def fetch(self, ids: Sequence[str]) -> list[RawItem]:
         found = [await self._fetch_one(one) for one in ids]
@@ -93,7 +93,7 @@ class GitLab:
         text = read_text(issue.get("description")) if self._has_files else ""
         return find_linked(text, UPLOAD, external, external[: _find_sign(external)])
 
-    async def _load(self, id_: str) -> tuple[dict[str, Any], Answer] | None:
+    async def _load(self, id_: str) -> tuple[dict[str, Any], HttpAnswer] | None:
         """An issue as a listing tells it."""
         if id_ in self._listed:
             return self._listed[id_]
@@ -155,7 +155,7 @@ def locate(stream: str) -> str:
     return f"/api/v4/projects/{quote(stream[:-1], safe='')}/{LISTS[stream[-1]]}"
 
 
-def has_more(answer: Answer) -> bool:
+def has_more(answer: HttpAnswer) -> bool:
     return bool(answer.headers.get("X-Next-Page", "").strip()) or answer.has_next
 
 
@@ -168,12 +168,12 @@ async def load_project(provider: Provider, name: str) -> Project:
 
 
 @asynccontextmanager
-async def open_gitlab(options: GitLabOptions, bench: Bench) -> AsyncGenerator[Connector]:
-    largest = max(LONGEST, bench.max_bytes)
+async def open_gitlab(options: GitLabOptions, context: ConnectorContext) -> AsyncGenerator[Connector]:
+    largest = max(LONGEST, context.max_bytes)
     async with open_provider(options.url, await sign_in(options), max_bytes=largest) as provider:
         projects = [await load_project(provider, name) for name in split_names(options.projects)]
-        tracker = GitLab(provider, projects, files=options.attachments, max_bytes=bench.max_bytes)
-        yield TrackerConnector(tracker, bench)
+        tracker = GitLab(provider, projects, files=options.attachments, max_bytes=context.max_bytes)
+        yield TrackerConnector(tracker, context)
 
 
 GITLAB = Kind(

@@ -8,7 +8,7 @@ import orjson
 from gristmill.errors import Permanent
 from gristmill.sources.model import Description, Fetched
 from gristmill.sources.tracker.attached import describe_file, is_file
-from gristmill.sources.tracker.issue import Change, Comment, Issue, Person, describe_issue, read_person
+from gristmill.sources.tracker.issue import Comment, Issue, IssueChange, Person, describe_issue, read_person
 from gristmill.sources.values import read_name, read_text, read_texts, read_things
 
 
@@ -74,13 +74,15 @@ def _read_place(position: Any) -> str:
     return f"{path}:{line}" if line else path
 
 
-def _read_changes(whole: dict[str, Any]) -> Iterator[Change]:
+def _read_changes(whole: dict[str, Any]) -> Iterator[IssueChange]:
     for one in read_things(whole["notes"]):
         if one.get("system"):
-            yield Change(_read_person(one.get("author")), read_text(one.get("created_at")), read_text(one.get("body")))
+            yield IssueChange(
+                _read_person(one.get("author")), read_text(one.get("created_at")), read_text(one.get("body"))
+            )
     for one in read_things(whole["states"]):
-        yield Change(_read_person(one.get("user")), read_text(one.get("created_at")), read_text(one.get("state")))
+        yield IssueChange(_read_person(one.get("user")), read_text(one.get("created_at")), read_text(one.get("state")))
     for one in read_things(whole["labels"]):
         how = "added" if one.get("action") == "add" else "removed"
         what = f"{how} the label {read_name(one.get('label'), 'name')}"
-        yield Change(_read_person(one.get("user")), read_text(one.get("created_at")), what)
+        yield IssueChange(_read_person(one.get("user")), read_text(one.get("created_at")), what)

@@ -40,7 +40,7 @@ class Comment:
 
 
 @dataclass(frozen=True)
-class Change:
+class IssueChange:
     """What somebody did to an issue."""
 
     author: Person | None
@@ -63,7 +63,7 @@ class Issue:
     facts: Mapping[str, str] = field(default_factory=dict[str, str])  # what the head of its page says besides
     sections: Mapping[str, str] = field(default_factory=dict[str, str])  # texts under headings of their own
     comments: Sequence[Comment] = ()
-    changes: Sequence[Change] = ()
+    changes: Sequence[IssueChange] = ()
     relations: Sequence[tuple[str, str]] = ()  # how it belongs to other issues: BLOCKS PROJ-2
     commits: Sequence[str] = ()
     branches: Sequence[str] = ()
@@ -130,7 +130,7 @@ def _write_comment(comment: Comment) -> str:
     return f"{head}\n\n{comment.text.strip()}"
 
 
-def _write_change(change: Change) -> str:
+def _write_change(change: IssueChange) -> str:
     who = _show_person(change.author)
     return f"- {show_moment(change.at)}{f', {who}' if who else ''}: {' '.join(change.what.split())}"
 

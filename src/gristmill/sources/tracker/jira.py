@@ -10,11 +10,11 @@ from pydantic import Field, field_validator
 
 from gristmill.errors import Permanent
 from gristmill.sources.bringing import mark_version
-from gristmill.sources.cursor import Page
-from gristmill.sources.http import LONGEST, Answer, Provider, open_provider
-from gristmill.sources.model import Bench, Connector, Kind, Listed, RawItem
+from gristmill.sources.cursor import CursorPage
+from gristmill.sources.http import LONGEST, HttpAnswer, Provider, open_provider
+from gristmill.sources.model import Connector, ConnectorContext, Kind, Listed, RawItem
 from gristmill.sources.moments import read_moment, sort_moment
-from gristmill.sources.site import Account, Keys, sign_in, split_names
+from gristmill.sources.site import AccountSite, Keys, sign_in, split_names
 from gristmill.sources.store import check_external
 from gristmill.sources.tracker.attached import BESIDE, IssueFile, is_file
 from gristmill.sources.tracker.connector import TrackerConnector, prune
@@ -39,7 +39,7 @@ MACHINE_FIELDS = ("gh-lexo-rank", "devsummary", "vulnerabilitycf")
 LOGIN_FAILED = ("AUTHENTICATED_FAILED", "AUTHENTICATION_DENIED", "AUTHORISATION_FAILED")
 
 
-class JiraOptions(Account):
+class JiraOptions(AccountSite):
     """A Jira, or some projects of it."""
 
     url: str = Field(pattern="^https?://", description="The address of Jira: https://….atlassian.net, or your server.")
@@ -83,7 +83,7 @@ class Jira:
         answer = await self._get("/search", {"jql": jql, "maxResults": 0})
         return f"It has {format_count(int(answer.read_dict().get('total', 0)), 'issue')}."
 
-    async def list_updated(self, stream: str, since: str, skip: int) -> Page[Listed]:
+    async def list_updated(self, stream: str, since: str, skip: int) -> CursorPage[Listed]:
         jql = write_jql(self._options, since)
         if self._cloud:
             issues, more = await self._search_cloud(jql, since, skip)
@@ -96,7 +96,7 @@ class Jira:
         listed = [Listed(_read_id(one), time) for one, time in zip(issues, times, strict=True)]
         self._files = {id_: file for one in issues for id_, file in read_files(one).items()}
         listed += [Listed(id_, file.created) for id_, file in self._files.items()]
-        return Page(listed, [floor_second(time) for time in times], more)
+        return CursorPage(listed, [floor_second(time) for time in times], more)
 
     @property
     def _listed_fields(self) -> str:
@@ -156,7 +156,7 @@ class Jira:
             answer = await self._provider.ask(f"{self._api}/search", body | {"validateQuery": False})
         return [await self._make_item(one, answer) for one in answer.read_dicts("issues")]
 
-    async def _make_item(self, issue: dict[str, Any], answer: Answer) -> RawItem:
+    async def _make_item(self, issue: dict[str, Any], answer: HttpAnswer) -> RawItem:
         id_, updated = _read_id(issue), _read_updated(issue)
         fields = read_thing(issue.get("fields"))
         if fields and not _is_whole(fields.get("comment"), "comments"):
@@ -187,7 +187,7 @@ class Jira:
                 break
         return found
 
-    async def _get(self, path: str, params: Mapping[str, str | int]) -> Answer:
+    async def _get(self, path: str, params: Mapping[str, str | int]) -> HttpAnswer:
         answer = await self._provider.get(self._api + path, params)
         if answer.headers.get("X-Seraph-LoginReason") in LOGIN_FAILED:  # it answers, as it answers to anybody
             raise Permanent(f"{self._provider.host} does not know us any more: the token has expired.")
@@ -249,14 +249,14 @@ def _is_whole(page: Any, key: str) -> bool:
 
 
 @asynccontextmanager
-async def open_jira(options: JiraOptions, bench: Bench) -> AsyncGenerator[Connector]:
-    largest = max(LONGEST, bench.max_bytes)
+async def open_jira(options: JiraOptions, context: ConnectorContext) -> AsyncGenerator[Connector]:
+    largest = max(LONGEST, context.max_bytes)
     async with open_provider(options.url, await sign_in(options), max_bytes=largest) as provider:
         told = (await provider.get("/rest/api/2/serverInfo")).read_dict()
         if options.token:  # an expired token may pass for a stranger, who sees less: that is no deletion
             await provider.get("/rest/api/2/myself")
         cloud = told.get("deploymentType") == "Cloud"
-        yield TrackerConnector(Jira(provider, options, cloud=cloud, max_bytes=bench.max_bytes), bench)
+        yield TrackerConnector(Jira(provider, options, cloud=cloud, max_bytes=context.max_bytes), context)
 
 
 JIRA = Kind(

@@ -11,7 +11,7 @@ from gristmill.sources.html import convert_html
 from gristmill.sources.model import Description, Fetched
 from gristmill.sources.tracker.adf import convert_adf
 from gristmill.sources.tracker.attached import describe_file, is_file
-from gristmill.sources.tracker.issue import Change, Comment, Issue, Person, describe_issue, read_person
+from gristmill.sources.tracker.issue import Comment, Issue, IssueChange, Person, describe_issue, read_person
 from gristmill.sources.values import read_name, read_text, read_texts, read_thing, read_things
 
 FACTS = {
@@ -129,14 +129,14 @@ def _list(page: Any, key: str) -> list[dict[str, Any]]:
     return read_things(read_thing(page).get(key))
 
 
-def _read_changes(log: Any) -> Iterator[Change]:
+def _read_changes(log: Any) -> Iterator[IssueChange]:
     """In the order in which they happened; Jira tells the last one first."""
     histories = sorted(_list(log, "histories"), key=lambda one: read_text(one.get("created")))
     for one in histories:
         for item in read_things(one.get("items")):
             before, after = (read_text(item.get(name))[:200] or "–" for name in ("fromString", "toString"))
             what = f"{read_text(item.get('field'))}: {before} → {after}"
-            yield Change(_read_person(one.get("author")), read_text(one.get("created")), what)
+            yield IssueChange(_read_person(one.get("author")), read_text(one.get("created")), what)
 
 
 def _read_relations(fields: dict[str, Any]) -> Iterator[tuple[str, str]]:

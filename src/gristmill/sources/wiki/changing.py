@@ -8,7 +8,7 @@ import orjson
 from markdown_it import MarkdownIt
 
 from gristmill.errors import Permanent, Refused
-from gristmill.sources.http import Answer, Provider, open_provider
+from gristmill.sources.http import HttpAnswer, Provider, open_provider
 from gristmill.sources.model import Source
 from gristmill.sources.site import sign_in, split_names
 from gristmill.sources.values import dig_text
@@ -91,7 +91,7 @@ class Confluence:
             self._url + dig_text(told, "_links", "webui"),
         )
 
-    async def _send(self, method: str, path: str, body: Mapping[str, Any], taken: tuple[int, ...] = ()) -> Answer:
+    async def _send(self, method: str, path: str, body: Mapping[str, Any], taken: tuple[int, ...] = ()) -> HttpAnswer:
         return await self._provider.change(method, path, orjson.dumps(body), taken=taken)
 
 

@@ -10,7 +10,7 @@ from gristmill.sources.http import Provider
 from gristmill.sources.model import Listed, RawItem
 from gristmill.sources.moments import sort_moment
 from gristmill.sources.values import dig, dig_text
-from gristmill.sources.wiki.content import Entry, WikiComment, WikiFile, WikiPage, name_labels
+from gristmill.sources.wiki.content import WikiComment, WikiEntry, WikiFile, WikiPage, name_labels
 from gristmill.sources.wiki.page import ATTACHMENT, COMMENT, PAGE, REMARK
 from gristmill.wording import format_count
 
@@ -43,7 +43,7 @@ class Cloud:
         spaces = f" in {format_count(len(await self._load_spaces()), 'space')}" if self._wanted else ""
         return f"Its pages{spaces} can be read."
 
-    async def list_newest(self, sort: str, since: str) -> AsyncIterator[Sequence[Entry]]:
+    async def list_newest(self, sort: str, since: str) -> AsyncIterator[Sequence[WikiEntry]]:
         asked: dict[str, str | int] = {"sort": "-modified-date", "limit": LISTED}
         if sort not in self.comments:
             asked["status"] = "current"
@@ -60,13 +60,13 @@ class Cloud:
                 return
             asked["cursor"] = cursor
 
-    async def _make_entries(self, sort: str, found: Sequence[dict[str, Any]]) -> list[Entry]:
+    async def _make_entries(self, sort: str, found: Sequence[dict[str, Any]]) -> list[WikiEntry]:
         if sort != PAGE:
             pages = await self._load_pages({dig_text(one, "pageId") for one in found})
             found = [one for one in found if dig_text(one, "pageId") in pages]
         marks = [_mark_page(one) if sort == PAGE else _mark_part(one) for one in found]
         return [
-            Entry(Listed(sort + dig_text(one, "id"), mark), sort_moment(dig(one, "version", "createdAt")))
+            WikiEntry(Listed(sort + dig_text(one, "id"), mark), sort_moment(dig(one, "version", "createdAt")))
             for one, mark in zip(found, marks, strict=True)
         ]
 
@@ -168,7 +168,7 @@ class Cloud:
         return not self._wanted or dig_text(page, "spaceId") in await self._load_spaces()
 
     async def _load_pages(self, ids: Iterable[str]) -> dict[str, dict[str, Any]]:
-        """Those of these pages that are there and in a space that we look at."""
+        """The pages with these ids, if they are in a space that we look at."""
         unknown = sorted(one for one in set(ids) if one and one not in self._pages)
         for start in range(0, len(unknown), LISTED):
             some = unknown[start : start + LISTED]

@@ -10,20 +10,20 @@ from pydantic import Field
 from gristmill.sources.bringing import Bringer
 from gristmill.sources.cursor import cap_moment
 from gristmill.sources.http import LONGEST, open_provider
-from gristmill.sources.model import Batch, Bench, Checkpoint, Connector, Kind, Listed, RawItem
+from gristmill.sources.model import Batch, Checkpoint, Connector, ConnectorContext, Kind, Listed, RawItem
 from gristmill.sources.moments import go_back
-from gristmill.sources.site import Account, Keys, sign_in, split_names
+from gristmill.sources.site import AccountSite, Keys, sign_in, split_names
 from gristmill.sources.wiki.cloud import Cloud
 from gristmill.sources.wiki.content import Wiki
 from gristmill.sources.wiki.page import ATTACHMENT, PAGE, describe_confluence
-from gristmill.sources.wiki.server import Server
+from gristmill.sources.wiki.server import WikiServer
 
 # So much is listed again with each poll, and not fetched: a search may show a change minutes later than a newer one.
 OVERLAP = timedelta(minutes=5)
 PORTION = 5  # things that are fetched and kept together
 
 
-class ConfluenceOptions(Account):
+class ConfluenceOptions(AccountSite):
     """A Confluence, or some spaces of it."""
 
     url: str = Field(
@@ -43,7 +43,7 @@ class ConfluenceConnector:
     """
 
     wiki: Wiki
-    bench: Bench
+    context: ConnectorContext
     sorts: Sequence[str]
 
     async def check(self) -> str:
@@ -55,7 +55,7 @@ class ConfluenceConnector:
             newest = begun = str(places.get(sort, ""))
             async for entries in self.wiki.list_newest(sort, go_back(begun, OVERLAP)):
                 newest = max([newest, *(one.modified for one in entries)])
-                unlike = await self.bench.known.find_unlike([one.listed for one in entries])
+                unlike = await self.context.known.find_unlike([one.listed for one in entries])
                 async for items in self._bringer.bring([one.external for one in unlike]):
                     yield Batch(dict(places), items)
             places[sort] = cap_moment(newest, self.wiki.now)
@@ -71,26 +71,26 @@ class ConfluenceConnector:
 
     @property
     def _bringer(self) -> Bringer:
-        return Bringer(self.wiki.fetch, self.wiki.check, PORTION, self.bench.max_bytes)
+        return Bringer(self.wiki.fetch, self.wiki.check, PORTION, self.context.max_bytes)
 
 
 @asynccontextmanager
-async def open_confluence(options: ConfluenceOptions, bench: Bench) -> AsyncGenerator[Connector]:
-    largest = max(LONGEST, bench.max_bytes)
+async def open_confluence(options: ConfluenceOptions, context: ConnectorContext) -> AsyncGenerator[Connector]:
+    largest = max(LONGEST, context.max_bytes)
     async with open_provider(options.url, await sign_in(options), max_bytes=largest) as provider:
         spaces = split_names(options.spaces)
         # only Atlassian's own servers have the newer version of the API
         is_cloud = await provider.find("/api/v2/spaces", {"limit": 1}) is not None
         wiki: Wiki = (
-            Cloud(provider, options.url, spaces, bench.max_bytes)
+            Cloud(provider, options.url, spaces, context.max_bytes)
             if is_cloud
-            else Server(provider, options.url, spaces, bench.max_bytes)
+            else WikiServer(provider, options.url, spaces, context.max_bytes)
         )
         # pages come first: the others belong to them
         files = (ATTACHMENT,) if options.attachments else ()
         comments = tuple(wiki.comments) if options.comments else ()
         sorts: Sequence[str] = (PAGE, *files, *comments)
-        yield ConfluenceConnector(wiki, bench, sorts)
+        yield ConfluenceConnector(wiki, context, sorts)
 
 
 CONFLUENCE = Kind(

@@ -15,7 +15,7 @@ from gristmill.sources.wiki.page import ATTACHMENT, PAGE
 
 
 @dataclass(frozen=True)
-class Entry:
+class WikiEntry:
     """A page, a file or a comment, as a listing tells it."""
 
     listed: Listed
@@ -39,12 +39,12 @@ class Wiki(Protocol):
         """One sentence about what is there."""
         ...
 
-    def list_newest(self, sort: str, since: str) -> AsyncIterator[Sequence[Entry]]:
+    def list_newest(self, sort: str, since: str) -> AsyncIterator[Sequence[WikiEntry]]:
         """Pages, files or comments that were changed since a time, the newest first."""
         ...
 
     async def fetch(self, ids: Sequence[str]) -> list[RawItem]:
-        """Those of these that are there."""
+        """The entries with these ids; one that does not come is gone there."""
         ...
 
 
@@ -84,7 +84,7 @@ class WikiFile:
     place: str  # where its bytes are
 
     async def make_item(self, provider: Provider, mark: str, max_bytes: int) -> RawItem | None:
-        """With its bytes; None if they are gone."""
+        """The file with its bytes; None if they are gone."""
         note = {name: value for name, value in vars(self).items() if name not in ("size", "place")}
         if self.size > max_bytes:
             return refuse_large(ATTACHMENT + self.id, self.size, max_bytes, note, mark)

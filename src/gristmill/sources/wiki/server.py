@@ -8,7 +8,7 @@ from gristmill.sources.http import Provider
 from gristmill.sources.model import Listed, RawItem
 from gristmill.sources.moments import go_back, sort_moment
 from gristmill.sources.values import dig, dig_text, read_things
-from gristmill.sources.wiki.content import Entry, WikiComment, WikiFile, WikiPage, name_labels
+from gristmill.sources.wiki.content import WikiComment, WikiEntry, WikiFile, WikiPage, name_labels
 from gristmill.sources.wiki.page import ATTACHMENT, COMMENT, PAGE
 from gristmill.wording import format_count
 
@@ -21,7 +21,7 @@ PART = "version,space,container"
 SAID = f"{PART},body.storage,extensions.inlineProperties,extensions.resolution"
 
 
-class Server:
+class WikiServer:
     """Everything is found by CQL, whose dates belong to the time zone of whoever asks."""
 
     comments: Sequence[str] = (COMMENT,)
@@ -40,7 +40,7 @@ class Server:
         answer = await self._provider.get("/rest/api/search", {"cql": write_cql(PAGE, self._spaces, ""), "limit": 1})
         return f"It has {format_count(int(answer.read_dict().get('totalSize') or 0), 'page')}."
 
-    async def list_newest(self, sort: str, since: str) -> AsyncIterator[Sequence[Entry]]:
+    async def list_newest(self, sort: str, since: str) -> AsyncIterator[Sequence[WikiEntry]]:
         cql, start = write_cql(sort, self._spaces, since), 0
         while True:
             expand = "version,space" if sort == PAGE else PART
@@ -48,7 +48,7 @@ class Server:
             answer = await self._provider.get(f"{API}/search", asked)
             found = answer.read_dicts("results")
             yield [
-                Entry(Listed(sort + dig_text(one, "id"), _mark(one)), sort_moment(dig(one, "version", "when")))
+                WikiEntry(Listed(sort + dig_text(one, "id"), _mark(one)), sort_moment(dig(one, "version", "when")))
                 for one in found
                 if not _lies_in_blog(one)
             ]

@@ -71,7 +71,7 @@ async def _confirm(tx: Tx, write: RunningWrite) -> None:
 
 
 @dataclass(frozen=True)
-class Change:
+class AuditLine:
     """A line of the log."""
 
     id: int
@@ -102,10 +102,10 @@ class ChangeFilter:
 
 
 @dataclass(frozen=True)
-class Portion:
+class AuditPortion:
     """Some changes; `next` is the line behind which the list goes on, None at its end."""
 
-    changes: Sequence[Change]
+    changes: Sequence[AuditLine]
     next: int | None
 
 
@@ -116,7 +116,7 @@ class _Line(NamedTuple):
 
 async def list_changes(
     tx: Tx, seen_from: Scope | None, wanted: ChangeFilter, *, before: int | None = None, limit: int = 50
-) -> Portion:
+) -> AuditPortion:
     """Changes, newest first: of a client those that its own keys made, without a client all of them.
 
     So many lines are looked at and no more, whatever the filter: a portion may be short, and yet not the last.
@@ -124,11 +124,11 @@ async def list_changes(
     look = limit + 1 if wanted == ChangeFilter() else max(LOOK, limit + 1)
     lines = await _find_lines(tx, seen_from, wanted, before=ENDLESS if before is None else before, look=look)
     ids = [line.id for line in lines]
-    found = await tx.all(SQL["fitting"], Change, ids=ids, limit=limit + 1, **vars(wanted))
+    found = await tx.all(SQL["fitting"], AuditLine, ids=ids, limit=limit + 1, **vars(wanted))
     if len(found) > limit:
-        return Portion(found[:limit], found[limit - 1].id)
+        return AuditPortion(found[:limit], found[limit - 1].id)
     has_more = len(lines) == look and (wanted.since is None or lines[-1].at >= wanted.since)
-    return Portion(found, ids[-1] if has_more else None)
+    return AuditPortion(found, ids[-1] if has_more else None)
 
 
 async def _find_lines(tx: Tx, seen_from: Scope | None, wanted: ChangeFilter, **where: int) -> list[_Line]:

@@ -11,13 +11,13 @@ from gristmill.documents import Progress, Taken
 Status = Literal["pending", "processing", "completed", "failed", "skipped", "cancelled"]
 
 
-class Answer(BaseModel):
+class FromAttributes(BaseModel):
     """Made of a thing of the house with the same names."""
 
     model_config = ConfigDict(from_attributes=True)
 
 
-class PhaseAnswer(Answer):
+class PhaseAnswer(FromAttributes):
     """How many of a phase's units are done, of how many that are known."""
 
     name: str
@@ -29,7 +29,7 @@ class PhaseAnswer(Answer):
     total: int
 
 
-class DocumentAnswer(Answer):
+class DocumentAnswer(FromAttributes):
     """One version of one source, and how far it is."""
 
     id: int
@@ -51,7 +51,7 @@ class DocumentAnswer(Answer):
     phases: list[PhaseAnswer]
 
 
-class FailureAnswer(Answer):
+class FailureAnswer(FromAttributes):
     """A page or chunk that failed, and its error."""
 
     task: int
@@ -62,13 +62,13 @@ class FailureAnswer(Answer):
     attempts: int
 
 
-class SkippedAnswer(Answer):
+class SkippedAnswer(FromAttributes):
     phase: str
     units: int
     reason: str
 
 
-class LinkAnswer(Answer):
+class LinkAnswer(FromAttributes):
     """A document by name."""
 
     id: int
@@ -118,7 +118,7 @@ class TakenAnswers(BaseModel):
     items: list[TakenAnswer]
 
 
-class ImpactAnswer(Answer):
+class ImpactAnswer(FromAttributes):
     """What a removal takes: nodes and edges without other evidence go, the others become weaker."""
 
     documents: int
@@ -131,12 +131,12 @@ class ImpactAnswer(Answer):
     edges_weaker: int
 
 
-class RefusalAnswer(Answer):
+class RefusalAnswer(FromAttributes):
     id: int
     reason: str
 
 
-class RetryAnswer(Answer):
+class RetryAnswer(FromAttributes):
     """The tasks that are pending again, and those that are not and why."""
 
     tasks: list[int]
@@ -147,7 +147,7 @@ class ReindexAnswer(BaseModel):
     document: int = Field(description="The new version, which takes the place of the old one when it is whole.")
 
 
-class PagePhaseAnswer(Answer):
+class PagePhaseAnswer(FromAttributes):
     name: str
     label: str
     status: Status
@@ -157,7 +157,7 @@ class PagePhaseAnswer(Answer):
     retries: int
 
 
-class PageAnswer(Answer):
+class PageAnswer(FromAttributes):
     """How far a page is in each phase."""
 
     number: int
@@ -166,13 +166,13 @@ class PageAnswer(Answer):
     phases: list[PagePhaseAnswer]
 
 
-class TextAnswer(Answer):
+class TextAnswer(FromAttributes):
     number: int
     method: str = Field(description="text: it carried its text; ocr: it was read from its picture; copied; note.")
     text: str = Field(description="Markdown.")
 
 
-class ChunkAnswer(Answer):
+class ChunkAnswer(FromAttributes):
     """A chunk: `start` and `stop` are characters of the text of its page."""
 
     id: int
@@ -188,7 +188,7 @@ class ChunkAnswer(Answer):
     phases: dict[str, Status]
 
 
-class BoxAnswer(Answer):
+class BoxAnswer(FromAttributes):
     """A part of the page's text and the rectangle in which it stands, in shares of the picture's sides (0 to 1)."""
 
     start: int
@@ -204,7 +204,7 @@ class BoxesAnswer(BaseModel):
     note: str | None = Field(None, description="Why there are none, if places are not known.")
 
 
-class VersionAnswer(Answer):
+class VersionAnswer(FromAttributes):
     """A version of a source; without `document` a newer one took its place, and its text alone is left."""
 
     version: int

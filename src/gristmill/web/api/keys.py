@@ -29,7 +29,7 @@ class Key(BaseModel):
     revoked_at: datetime | None
 
 
-class NewKey(Key):
+class CreatedKey(Key):
     """A key at the only moment at which its secret is shown."""
 
     secret: str
@@ -67,11 +67,11 @@ async def load_keys(
 
 
 @ROUTES.post("", status_code=201, summary="Make a key; its secret is shown once")
-async def add_key(request: Request, response: Response, caller: Operator, wish: KeyWish) -> NewKey:
+async def add_key(request: Request, response: Response, caller: Operator, wish: KeyWish) -> CreatedKey:
     response.headers["Cache-Control"] = "no-store"  # a secret: the answer is not kept for repetitions either
     async with caller.transaction(services_of(request).db) as tx:
         new = await keys.add_key(tx, caller, wish.name, wish.role, keys.read_scope(wish.client, wish.project))
-    return NewKey.model_validate({**vars(new.key), "secret": new.secret})
+    return CreatedKey.model_validate({**vars(new.key), "secret": new.secret})
 
 
 @ROUTES.delete("/{key}", summary="Revoke a key: it opens nothing any more, and its sessions end")

@@ -128,7 +128,7 @@ async def find_path(
     )
 
 
-def _step(step: graph.Step, shown: list[graph.Evidence]) -> PathStep:
+def _step(step: graph.PathEdge, shown: list[graph.Evidence]) -> PathStep:
     evidence = [EvidenceAnswer.model_validate(one) for one in shown]
     return PathStep(source=step.source, type=step.type, target=step.target, evidence=step.evidence, shown_by=evidence)
 
@@ -145,7 +145,7 @@ async def get_evidence(
     limit: Limit = 20,
 ) -> Listing[EvidenceAnswer]:
     """Those of a node stand in the node itself."""
-    edge = graph.Step(source, type, target, 0)
+    edge = graph.PathEdge(source, type, target, 0)
     async with caller.reading(services_of(request).db) as tx:
         found = await graph.edge_evidence(tx, caller.choose_scope(client, project), edge, limit=limit)
     return Listing(items=[EvidenceAnswer.model_validate(one) for one in found])

@@ -20,7 +20,7 @@ def either_name(name: str) -> AliasChoices:
     return AliasChoices(name, to_camel(name))
 
 
-class Wish(BaseModel):
+class KnowledgeWish(BaseModel):
     """What a caller asks for."""
 
     model_config = ConfigDict(alias_generator=AliasGenerator(validation_alias=either_name), extra="forbid")
@@ -29,7 +29,7 @@ class Wish(BaseModel):
     project: Client = None
 
 
-class SearchWish(Wish):
+class SearchWish(KnowledgeWish):
     query: Annotated[str, Field(max_length=20_000)]
     alpha: Annotated[float, Field(ge=0, le=1, description="0: words alone (BM25); 1: meaning alone (vectors).")] = 0.5
     max_results: Annotated[int, Field(ge=1, le=200)] = 10
@@ -182,7 +182,7 @@ class ExcerptAnswer(BaseModel):
     total: int
 
 
-class MergeWish(Wish):
+class MergeWish(KnowledgeWish):
     alias: Key = Field(description="The node that goes into the other.")
     key: Key = Field(description="The node that stays.")
 
@@ -204,7 +204,7 @@ class MergedAnswer(MergeAnswer):
 # --- what programs write
 
 
-class ChunkWish(Wish):
+class ChunkWish(KnowledgeWish):
     """storeChunk."""
 
     document_id: Annotated[str, Field(min_length=1, max_length=2000, description="The URN of the document.")]
@@ -219,7 +219,7 @@ class ChunkStored(BaseModel):
     chunk: int
 
 
-class NodeWish(Wish):
+class NodeWish(KnowledgeWish):
     """createNodeWithRagLinks."""
 
     node_key: Key
@@ -232,7 +232,7 @@ class NodeStored(BaseModel):
     key: str
 
 
-class RelationshipWish(Wish):
+class RelationshipWish(KnowledgeWish):
     """createRelationship, with the chunks that show it."""
 
     from_key: Key
@@ -248,7 +248,7 @@ class RelationshipStored(BaseModel):
     target: str
 
 
-class IngestWish(Wish):
+class IngestWish(KnowledgeWish):
     """A text with its source; `callback_url` is told when it is done, of an asynchronous call."""
 
     content: Text

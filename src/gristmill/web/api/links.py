@@ -88,7 +88,7 @@ class LinkCount(BaseModel):
     waiting: int
 
 
-class Wish(BaseModel):
+class LinkWish(BaseModel):
     """What a person decides about a link."""
 
     effect: Effect
@@ -103,7 +103,7 @@ class RuleWish(BaseModel):
     project: Name = None
 
 
-class Rule(BaseModel):
+class DomainRule(BaseModel):
     """What somebody decided for a domain."""
 
     id: int
@@ -116,13 +116,13 @@ class Rule(BaseModel):
     at: datetime
 
 
-class Removed(BaseModel):
+class RemovedRule(BaseModel):
     """The rule that is gone."""
 
     pattern: str
 
 
-class Why(BaseModel):
+class LinkWhy(BaseModel):
     """What would be decided about an address, and why."""
 
     url: str
@@ -152,43 +152,45 @@ async def get_count(request: Request, caller: Viewer) -> LinkCount:
 
 
 @ROUTES.get("/why")
-async def get_why(request: Request, caller: Viewer, url: Annotated[str, Query(max_length=4_000)]) -> Why:
+async def get_why(request: Request, caller: Viewer, url: Annotated[str, Query(max_length=4_000)]) -> LinkWhy:
     """What would be decided about an address that nobody has found yet."""
     services = services_of(request)
     async with caller.reading(services.db) as tx:
         found = await explain_url(tx, url, caller.scope, services.settings.fetch)
-    return Why(url=url, verdict=found.verdict, reason=found.reason)
+    return LinkWhy(url=url, verdict=found.verdict, reason=found.reason)
 
 
 @ROUTES.get("/rules")
-async def get_rules(request: Request, caller: Viewer, cursor: Cursor = None, limit: Limit = PORTION) -> Listing[Rule]:
+async def get_rules(
+    request: Request, caller: Viewer, cursor: Cursor = None, limit: Limit = PORTION
+) -> Listing[DomainRule]:
     """The newest rules first."""
     last = read_cursor(cursor, int)
     async with caller.reading(services_of(request).db) as tx:
         found = await list_rules(tx, before=int(last[0]) if last else None, limit=limit + 1)
     more = write_cursor(found[limit - 1].id) if len(found) > limit else None
-    return Listing(items=[Rule.model_validate(vars(one)) for one in found[:limit]], next=more)
+    return Listing(items=[DomainRule.model_validate(vars(one)) for one in found[:limit]], next=more)
 
 
 @ROUTES.post("/rules", status_code=201)
-async def post_rule(request: Request, caller: Manager, body: RuleWish) -> Rule:
+async def post_rule(request: Request, caller: Manager, body: RuleWish) -> DomainRule:
     """Allow or deny a domain; links that wait are decided by it in the background."""
     services = services_of(request)
     scope = caller.choose_scope(body.client, body.project)
     async with caller.transaction(services.db) as tx:
         rule = await set_rule(tx, scope, body.effect, body.pattern, caller.name, settings=services.settings.fetch)
         await services.record(tx, caller, body.effect, f"links of {rule.pattern}")
-    return Rule.model_validate(vars(rule))
+    return DomainRule.model_validate(vars(rule))
 
 
 @ROUTES.delete("/rules/{id}")
-async def delete_rule(request: Request, caller: Manager, id: Number) -> Removed:
+async def delete_rule(request: Request, caller: Manager, id: Number) -> RemovedRule:
     """Take a rule back; links that it decided are decided anew."""
     services = services_of(request)
     async with caller.transaction(services.db) as tx:
         pattern = await remove_rule(tx, id)
         await services.record(tx, caller, "remove", f"rule for links of {pattern}")
-    return Removed(pattern=pattern)
+    return RemovedRule(pattern=pattern)
 
 
 @ROUTES.get("/{id}")
@@ -200,7 +202,7 @@ async def get_link(request: Request, caller: Viewer, id: Number) -> LinkWithPlac
 
 
 @ROUTES.post("/{id}/decide")
-async def post_decision(request: Request, caller: Manager, id: Number, body: Wish) -> ShownLink:
+async def post_decision(request: Request, caller: Manager, id: Number, body: LinkWish) -> ShownLink:
     """Let a link be fetched, or never."""
     services = services_of(request)
     async with caller.transaction(services.db) as tx:

@@ -17,7 +17,7 @@ LONGEST_HEAD = 16_384  # characters of the headers of one part
 
 
 @dataclass
-class Part:
+class BodyPart:
     """A part of a multipart body; `data` must be read before the next part is asked for, or is passed over."""
 
     field: str
@@ -46,10 +46,10 @@ class _Found:
         self.head, self.name, self.value = {}, b"", b""
 
     def add_name(self, data: bytes, start: int, end: int) -> None:
-        self.name = _bounded(self.name + data[start:end])
+        self.name = _check_head(self.name + data[start:end])
 
     def add_value(self, data: bytes, start: int, end: int) -> None:
-        self.value = _bounded(self.value + data[start:end])
+        self.value = _check_head(self.value + data[start:end])
 
     def end_header(self) -> None:
         self.head[self.name.lower()] = self.value
@@ -65,13 +65,13 @@ class _Found:
         self.events.append(_Event())
 
 
-def _bounded(text: bytes) -> bytes:
+def _check_head(text: bytes) -> bytes:
     if len(text) > LONGEST_HEAD:
         raise Problem(422, "The header of a part is too long.")
     return text
 
 
-async def read_parts(request: Request) -> AsyncGenerator[Part]:
+async def read_parts(request: Request) -> AsyncGenerator[BodyPart]:
     """The parts of the request in their order."""
     found = _Found()
     events = _read_events(request, found)
@@ -124,12 +124,12 @@ def _make_parser(request: Request, found: _Found) -> Any:
     return python_multipart.MultipartParser(boundary, cast(Any, callbacks))
 
 
-def _make_part(head: dict[bytes, bytes], data: AsyncIterator[bytes]) -> Part:
+def _make_part(head: dict[bytes, bytes], data: AsyncIterator[bytes]) -> BodyPart:
     kind, options = parse_options_header(head.get(b"content-disposition", b""))
     if kind != b"form-data" or b"name" not in options:
         raise broken()
     file = options.get(b"filename")
-    return Part(_text(options[b"name"]), None if file is None else _text(file), data)
+    return BodyPart(_text(options[b"name"]), None if file is None else _text(file), data)
 
 
 def _text(name: bytes) -> str:

@@ -9,9 +9,9 @@ from pydantic import BaseModel, ConfigDict, Field
 from gristmill.db import Tx
 from gristmill.durations import format_duration
 from gristmill.queue import (
-    Point,
     QueueCounts,
     QueueReport,
+    TrendPoint,
     count_tasks,
     explain_standstill,
     list_queues,
@@ -200,5 +200,5 @@ def show_queue(one: QueueReport) -> QueueView:
     return QueueView.model_validate(shown | {"oldest": one.oldest.total_seconds() if one.oldest else None})
 
 
-def show_points(points: list[Point]) -> Listing[PointView]:
+def show_points(points: list[TrendPoint]) -> Listing[PointView]:
     return Listing(items=[PointView.model_validate(one) for one in points])

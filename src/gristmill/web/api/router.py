@@ -35,7 +35,7 @@ class Unloading(BaseModel):
     model: str = Field(min_length=1, max_length=200)
 
 
-class Said(BaseModel):
+class ActionDone(BaseModel):
     """What was done."""
 
     said: str
@@ -52,7 +52,7 @@ async def get_router(request: Request, caller: Watcher) -> RouterView:
 
 
 @ROUTES.post("/drain")
-async def drain(request: Request, caller: Operator, body: Draining) -> Said:
+async def drain(request: Request, caller: Operator, body: Draining) -> ActionDone:
     """Take no new work, or take it again."""
     calls = RouterCalls(services_of(request).settings)
     subject = f"backend {body.backend}" if body.backend else "router"
@@ -61,28 +61,28 @@ async def drain(request: Request, caller: Operator, body: Draining) -> Said:
 
 
 @ROUTES.post("/reload")
-async def reload(request: Request, caller: Operator) -> Said:
+async def reload(request: Request, caller: Operator) -> ActionDone:
     """Read the settings of the router anew, without dropping a request."""
     return await pull(request, caller, "reload", "router", RouterCalls(services_of(request).settings).reload())
 
 
 @ROUTES.post("/release")
-async def release(request: Request, caller: Operator) -> Said:
+async def release(request: Request, caller: Operator) -> ActionDone:
     """End all sessions that hold a GPU."""
     return await pull(request, caller, "release", "router", RouterCalls(services_of(request).settings).release())
 
 
 @ROUTES.post("/unload")
-async def unload(request: Request, caller: Operator, body: Unloading) -> Said:
+async def unload(request: Request, caller: Operator, body: Unloading) -> ActionDone:
     """Take a model out of memory."""
     calls = RouterCalls(services_of(request).settings)
     return await pull(request, caller, "unload", f"model {body.model}", calls.unload(body.model))
 
 
-async def pull(request: Request, caller: Caller, action: str, subject: str, call: Awaitable[str]) -> Said:
+async def pull(request: Request, caller: Caller, action: str, subject: str, call: Awaitable[str]) -> ActionDone:
     """Pull a lever, and write down who did."""
     services = services_of(request)
     said = await call
     async with caller.transaction(services.db) as tx:
         await services.record(tx, caller, action, subject)
-    return Said(said=said)
+    return ActionDone(said=said)

@@ -38,7 +38,7 @@ class ScheduleView(BaseModel):
     last_task: int | None
 
 
-class RunView(BaseModel):
+class ScheduleRunView(BaseModel):
     """A run; `due` is null for one by hand, `status` when its task is not kept any more."""
 
     model_config = ConfigDict(from_attributes=True)
@@ -54,7 +54,7 @@ class RunView(BaseModel):
     error: str | None
 
 
-class Switch(BaseModel):
+class ScheduleSwitch(BaseModel):
     enabled: bool = Field(description="Whether it runs at its times.")
 
 
@@ -78,13 +78,13 @@ async def list_history(
     project: ScopeName = None,
     cursor: Cursor = None,
     limit: Annotated[int, Query(ge=1, le=500)] = 50,
-) -> Listing[RunView]:
+) -> Listing[ScheduleRunView]:
     last = read_cursor(cursor, int)
     before = max(min(int(last[0]), BIGINT), 0) if last else None
     async with caller.reading(services_of(request).db) as tx:
         scope = await find_scope_of(tx, caller, client, project)
         found = await list_runs(tx, [(scope, name)], limit=limit + 1, before=before)
-    items = [RunView.model_validate(one) for one in found[:limit]]
+    items = [ScheduleRunView.model_validate(one) for one in found[:limit]]
     return Listing(items=items, next=write_cursor(items[-1].id) if len(found) > limit else None)
 
 
@@ -104,7 +104,7 @@ async def switch(
     request: Request,
     caller: Manager,
     name: ScheduleName,
-    wish: Switch,
+    wish: ScheduleSwitch,
     client: ScopeName = None,
     project: ScopeName = None,
 ) -> ScheduleView:

@@ -9,8 +9,8 @@ from pydantic import BaseModel, ConfigDict, Field
 from gristmill.ids import TaskId
 from gristmill.queue import (
     Cancelling,
-    Found,
     Revived,
+    TasksFound,
     cancel,
     find_remedies,
     find_tasks,
@@ -162,7 +162,7 @@ class MoveWish(BaseModel):
     foreground: bool | None = Field(default=None, description="People wait for it: before all background work.")
 
 
-def show_found(found: Found) -> TaskListing:
+def show_found(found: TasksFound) -> TaskListing:
     items = [TaskSummary.model_validate(one) for one in found.tasks]
     return TaskListing(items=items, next=write_spot(found.next), looked=found.looked)
 

@@ -13,7 +13,7 @@ from gristmill.documents import Item, Staged, Taken, Urgency, hash_of, name_of, 
 from gristmill.errors import NoSpace, Permanent, Refused, Transient
 from gristmill.serving import Caller, Manager, Services, services_of, take_files
 from gristmill.web.api.document_answers import TakenAnswers, describe_taken
-from gristmill.web.api.multipart import Part, read_parts
+from gristmill.web.api.multipart import BodyPart, read_parts
 from gristmill.web.gate.callers import TOKEN_FIELD
 from gristmill.wording import format_bytes
 
@@ -85,7 +85,7 @@ def _urgency(place: int) -> Urgency:
     return of_arrival(place, Urgency(foreground=True))
 
 
-async def _take_file(services: Services, caller: Caller, part: Part, item: Item, urn: str | None) -> Taken:
+async def _take_file(services: Services, caller: Caller, part: BodyPart, item: Item, urn: str | None) -> Taken:
     """What became of one file; only an outage of the database ends the whole request."""
     try:
         content = await _bring(services, part.data)

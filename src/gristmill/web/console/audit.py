@@ -6,12 +6,12 @@ from urllib.parse import urlencode
 
 from fastapi import APIRouter, Query, Request, Response
 
-from gristmill.serving import Administrator, Cursor, Entry, read_cursor, services_of, write_cursor
+from gristmill.serving import Administrator, Cursor, MenuEntry, read_cursor, services_of, write_cursor
 from gristmill.web.access.audit import LOOK, ChangeFilter, list_changes
 from gristmill.wording import format_count
 
 PAGES = APIRouter()
-MENU = (Entry("/audit", "Audit log", "audit", role="admin", place=96),)
+MENU = (MenuEntry("/audit", "Audit log", "audit", role="admin", place=96),)
 PORTION = 100
 Text = Annotated[str, Query(max_length=500)]
 

@@ -19,18 +19,18 @@ from gristmill.queue import (
     undo_bulk,
     why,
 )
-from gristmill.serving import Entry, Manager, Problem, Viewer, services_of
+from gristmill.serving import Manager, MenuEntry, Problem, Viewer, services_of
 from gristmill.web.console.answering import answer_action
 from gristmill.web.console.reasons import link_reason
 from gristmill.web.console.sorting import Columns, read_sort, sort_rows
 from gristmill.web.console.tasks import TaskQuery, read_query
 
 PAGES = APIRouter()
-MENU = (Entry("/bulk", "Bulk actions", "check", role="manager", place=78),)
+MENU = (MenuEntry("/bulk", "Bulk actions", "check", role="manager", place=78),)
 
 
 @dataclass(frozen=True)
-class Wording:
+class BulkWording:
     """How an action is called, and which tasks it is for."""
 
     verb: str
@@ -40,12 +40,12 @@ class Wording:
     value: str | None = None  # what its number means
 
 
-WORDINGS: dict[Action, Wording] = {
-    "retry": Wording("Replay", "replayed", "retry", ("failed", "cancelled")),
-    "cancel": Wording("Cancel", "cancelled", "cancelled", ("pending", "processing")),
-    "priority": Wording("Set the priority", "given another priority", "up", ("pending",), "priority, -100 to 100"),
-    "foreground": Wording("Bring forward", "brought forward", "first", ("pending",)),
-    "purge": Wording("Remove", "removed", "trash", ("failed", "completed", "skipped", "cancelled")),
+WORDINGS: dict[Action, BulkWording] = {
+    "retry": BulkWording("Replay", "replayed", "retry", ("failed", "cancelled")),
+    "cancel": BulkWording("Cancel", "cancelled", "cancelled", ("pending", "processing")),
+    "priority": BulkWording("Set the priority", "given another priority", "up", ("pending",), "priority, -100 to 100"),
+    "foreground": BulkWording("Bring forward", "brought forward", "first", ("pending",)),
+    "purge": BulkWording("Remove", "removed", "trash", ("failed", "completed", "skipped", "cancelled")),
 }
 COLUMNS: Columns[Bulk] = {
     "action": lambda one: one.action,

@@ -32,7 +32,7 @@ class Series:
 
 
 @dataclass(frozen=True)
-class Span:
+class ChartSpan:
     """The time that a chart shows: its end, and how long one value lasts."""
 
     end: datetime
@@ -44,14 +44,14 @@ class Span:
         return self.end - self.step * (self.count - place)
 
 
-def draw_lines(series: Sequence[Series], span: Span, *, unit: str, label: str, short: bool = False) -> Markup:
+def draw_lines(series: Sequence[Series], span: ChartSpan, *, unit: str, label: str, short: bool = False) -> Markup:
     """Lines over time, the first with its area filled."""
     top = find_top([value for one in series for value in one.values if value is not None])
     lines = [draw_series(one, top, fill=place == 0) for place, one in enumerate(series)]
     return frame(lines, series, top, span, unit=unit, label=label, short=short)
 
 
-def draw_blocks(series: Sequence[Series], span: Span, *, unit: str, label: str, short: bool = False) -> Markup:
+def draw_blocks(series: Sequence[Series], span: ChartSpan, *, unit: str, label: str, short: bool = False) -> Markup:
     """Bars over time, the series stacked on each other."""
     sums = [sum(one.values[place] or 0 for one in series) for place in range(span.count)]
     top = find_top(sums)
@@ -126,7 +126,14 @@ def stack(series: Sequence[Series], place: int, count: int, top: float) -> list[
 
 
 def frame(
-    drawn: Sequence[Markup], series: Sequence[Series], top: float, span: Span, *, unit: str, label: str, short: bool
+    drawn: Sequence[Markup],
+    series: Sequence[Series],
+    top: float,
+    span: ChartSpan,
+    *,
+    unit: str,
+    label: str,
+    short: bool,
 ) -> Markup:
     """Axes, labels and the places that answer to the pointer, around what was drawn."""
     rules = Markup("").join(
@@ -147,7 +154,7 @@ def describe(series: Sequence[Series], unit: str, label: str) -> str:
     return f"{label}; at the end {last}" if last else label
 
 
-def draw_hits(series: Sequence[Series], span: Span, unit: str) -> Markup:
+def draw_hits(series: Sequence[Series], span: ChartSpan, unit: str) -> Markup:
     width, hits = FULL / max(1, span.count), Markup("")
     for place in range(span.count):
         said = ", ".join(
@@ -165,7 +172,7 @@ def draw_scale(top: float, unit: str) -> Markup:
     )
 
 
-def draw_moments(span: Span) -> Markup:
+def draw_moments(span: ChartSpan) -> Markup:
     places = ((0, "start", span.moment(0)), (50, "middle", span.moment(span.count // 2)), (100, "end", span.end))
     return Markup("").join(
         Markup('<text x="{}%" y="100%" dy="18" text-anchor="{}">{:%H:%M}</text>').format(x, anchor, moment)

@@ -8,11 +8,11 @@ from fastapi import APIRouter, Query, Request, Response
 
 from gristmill.documents import names_of
 from gristmill.queue import dead
-from gristmill.serving import Entry, Viewer, services_of
+from gristmill.serving import MenuEntry, Viewer, services_of
 from gristmill.web.console.sorting import Columns, read_sort, sort_rows
 
 PAGES = APIRouter()
-MENU = (Entry("/dead", "Dead letters", "dead", place=74),)
+MENU = (MenuEntry("/dead", "Dead letters", "dead", place=74),)
 SAMPLES = 20
 PORTION = 60  # clusters
 COLUMNS: Columns[dead.Cluster] = {

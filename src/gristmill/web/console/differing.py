@@ -14,7 +14,7 @@ MOST_WORDS = 400  # of a line that is compared word by word
 WORD = re.compile(r"\w+|\s+|[^\w\s]")
 
 
-class Piece(NamedTuple):
+class LinePiece(NamedTuple):
     """A part of a line; in a changed line, the parts that are not the same in both versions stand out."""
 
     text: str
@@ -22,11 +22,11 @@ class Piece(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Line:
+class ComparedLine:
     """A line of the older version that is gone, one of the newer that has come, or one that both have."""
 
     kind: Kind
-    pieces: tuple[Piece, ...]
+    pieces: tuple[LinePiece, ...]
 
 
 @dataclass(frozen=True)
@@ -37,10 +37,10 @@ class Gap:
 
 
 @dataclass(frozen=True)
-class Difference:
+class VersionDifference:
     """What has changed from one version to the other."""
 
-    lines: tuple[Line | Gap, ...]
+    lines: tuple[ComparedLine | Gap, ...]
     gone: int
     come: int
     is_cut: bool  # the texts are longer than what was compared
@@ -50,13 +50,13 @@ class Difference:
         return not self.gone and not self.come
 
 
-def compare_texts(before: str, after: str) -> Difference:
+def compare_texts(before: str, after: str) -> VersionDifference:
     """The changed lines with a little of what stands around them."""
     old, new = before.splitlines(), after.splitlines()
     is_cut = max(len(old), len(new)) > MOST_LINES
     old, new = old[:MOST_LINES], new[:MOST_LINES]
     lines = list(_compare_lines(old, new))
-    return Difference(
+    return VersionDifference(
         lines=tuple(_fold_same(lines)),
         gone=sum(line.kind == "gone" for line in lines),
         come=sum(line.kind == "come" for line in lines),
@@ -64,35 +64,35 @@ def compare_texts(before: str, after: str) -> Difference:
     )
 
 
-def _compare_lines(old: Sequence[str], new: Sequence[str]) -> Iterator[Line]:
+def _compare_lines(old: Sequence[str], new: Sequence[str]) -> Iterator[ComparedLine]:
     for tag, a, b, c, d in SequenceMatcher(None, old, new, autojunk=len(old) > 500).get_opcodes():
         if tag == "equal":
-            yield from (Line("same", (Piece(text),)) for text in old[a:b])
+            yield from (ComparedLine("same", (LinePiece(text),)) for text in old[a:b])
         else:
             yield from _compare_block(old[a:b], new[c:d])
 
 
-def _compare_block(old: Sequence[str], new: Sequence[str]) -> Iterator[Line]:
+def _compare_block(old: Sequence[str], new: Sequence[str]) -> Iterator[ComparedLine]:
     """Lines that were replaced: each with its counterpart, as long as both sides have one and they are alike."""
     pairs = [_compare_words(*pair) for pair in zip(old, new, strict=False)]
     yield from (pair[0] for pair in pairs)
-    yield from (Line("gone", (Piece(text),)) for text in old[len(pairs) :])
+    yield from (ComparedLine("gone", (LinePiece(text),)) for text in old[len(pairs) :])
     yield from (pair[1] for pair in pairs)
-    yield from (Line("come", (Piece(text),)) for text in new[len(pairs) :])
+    yield from (ComparedLine("come", (LinePiece(text),)) for text in new[len(pairs) :])
 
 
-def _compare_words(old: str, new: str) -> tuple[Line, Line]:
+def _compare_words(old: str, new: str) -> tuple[ComparedLine, ComparedLine]:
     before, after = WORD.findall(old), WORD.findall(new)
     matcher = SequenceMatcher(None, before, after, autojunk=False)
     if max(len(before), len(after)) > MOST_WORDS or matcher.quick_ratio() < ALIKE:
-        return Line("gone", (Piece(old),)), Line("come", (Piece(new),))
+        return ComparedLine("gone", (LinePiece(old),)), ComparedLine("come", (LinePiece(new),))
     codes = matcher.get_opcodes()
-    gone = tuple(Piece("".join(before[a:b]), tag != "equal") for tag, a, b, _, _ in codes if a < b)
-    come = tuple(Piece("".join(after[c:d]), tag != "equal") for tag, _, _, c, d in codes if c < d)
-    return Line("gone", gone), Line("come", come)
+    gone = tuple(LinePiece("".join(before[a:b]), tag != "equal") for tag, a, b, _, _ in codes if a < b)
+    come = tuple(LinePiece("".join(after[c:d]), tag != "equal") for tag, _, _, c, d in codes if c < d)
+    return ComparedLine("gone", gone), ComparedLine("come", come)
 
 
-def _fold_same(lines: Sequence[Line]) -> Iterator[Line | Gap]:
+def _fold_same(lines: Sequence[ComparedLine]) -> Iterator[ComparedLine | Gap]:
     """The lines without those that are far from any change."""
     near = set[int]()
     for n, line in enumerate(lines):

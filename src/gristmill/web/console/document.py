@@ -24,11 +24,11 @@ from gristmill.scopes import Scope
 from gristmill.serving import Caller, Manager, Services, Viewer, services_of
 from gristmill.web.api.documents import load_document, load_own, remove_whole
 from gristmill.web.console.answering import answer_action, is_partial
-from gristmill.web.console.differing import Difference, compare_texts
+from gristmill.web.console.differing import VersionDifference, compare_texts
 from gristmill.web.console.document_view import DocumentView, load_document_view
 from gristmill.web.console.graph_picture import draw_excerpt
 from gristmill.web.console.graph_view import GraphView
-from gristmill.web.console.page_view import PageView, Wish, read_wish, view_page
+from gristmill.web.console.page_view import PageView, PageWish, read_wish, view_page
 from gristmill.wording import format_count
 
 PAGES = APIRouter()
@@ -82,7 +82,7 @@ def read_pair(request: Request, versions: list[int]) -> tuple[int, int]:
     return chosen[0], chosen[1]
 
 
-async def compare_versions(tx: Tx, document: DocumentId, older: int, newer: int) -> Difference | None:
+async def compare_versions(tx: Tx, document: DocumentId, older: int, newer: int) -> VersionDifference | None:
     """None if the text of one of them was not kept."""
     try:
         before = await load_version_pages(tx, document, older)
@@ -128,14 +128,14 @@ async def show_page(request: Request, caller: Viewer, id: int, number: int) -> R
     """One page beside its text, for a pane or in place of the page before."""
     services = services_of(request)
     given = read_wish(request.query_params)
-    wish = Wish(number, given.query, given.at)
+    wish = PageWish(number, given.query, given.at)
     async with caller.reading(services.db) as tx:
         document = await load_document(tx, id)
     page = await find_page_view(services, caller, document, wish)
     return services.render(request, "page_view.html", document=document, page=page, wish=wish, is_preview=True)
 
 
-async def find_page_view(services: Services, caller: Caller, document: Document, wish: Wish) -> PageView | None:
+async def find_page_view(services: Services, caller: Caller, document: Document, wish: PageWish) -> PageView | None:
     """None if the page has no text yet."""
     async with caller.reading(services.db) as tx:
         try:

@@ -7,13 +7,13 @@ from gristmill.db import Tx
 from gristmill.documents import (
     Document,
     DocumentFilter,
-    Failure,
-    Link,
+    DocumentLink,
+    DocumentPortion,
     PageProgress,
     Phase,
-    Portion,
     Progress,
     Skipped,
+    UnitFailure,
     find_documents,
     has_picture,
     list_containers,
@@ -64,8 +64,8 @@ class DocumentView:
     progress: Progress
     troubles: Sequence[Trouble]
     skipped: Sequence[Skipped]
-    containers: Sequence[Link]
-    parts: Portion
+    containers: Sequence[DocumentLink]
+    parts: DocumentPortion
     thumbnails: Sequence[Thumbnail]
 
     @property
@@ -128,7 +128,7 @@ async def _load_troubles(tx: Tx, id_: DocumentId) -> list[Trouble]:
     return [_describe_trouble(failure, phases, is_final) for failure, is_final in (*dead, *passing)]
 
 
-def _describe_trouble(failure: Failure, phases: Mapping[str, Phase], is_final: bool) -> Trouble:
+def _describe_trouble(failure: UnitFailure, phases: Mapping[str, Phase], is_final: bool) -> Trouble:
     phase = phases.get(failure.kind)
     return Trouble(
         failure.task,

@@ -22,7 +22,7 @@ from gristmill.documents import (
 )
 from gristmill.ids import DocumentId
 from gristmill.scopes import list_clients
-from gristmill.serving import Entry, Manager, Viewer, services_of
+from gristmill.serving import Manager, MenuEntry, Viewer, services_of
 from gristmill.web.api.documents import read_place, write_place
 from gristmill.web.console.answering import answer_action
 from gristmill.web.console.document import may_change
@@ -32,7 +32,7 @@ from gristmill.web.console.saved_views import list_views, remove_view, save_view
 from gristmill.web.console.sorting import read_sort, sort_rows
 
 PAGES = APIRouter()
-MENU = (Entry("/documents", "Documents", "documents", place=12),)
+MENU = (MenuEntry("/documents", "Documents", "documents", place=12),)
 PORTION = 50  # rows
 SORTED = 100  # rows of a portion that is ordered by something that no index knows
 ORDERS: Mapping[str, Order] = {"added": "oldest", "name": "name", "-name": "-name"}  # of all documents
@@ -46,7 +46,7 @@ COLUMNS: Mapping[str, Callable[[Progress], Any]] = {
 
 
 @dataclass(frozen=True)
-class Shown:
+class DocumentsShown:
     """A portion of the list."""
 
     rows: Sequence[Progress]
@@ -99,18 +99,18 @@ async def show_tally(request: Request, caller: Viewer) -> Response:
     return services.render(request, "document_tally.html", tally=tally)
 
 
-async def load_rows(tx: Tx, request: Request, view: ListView) -> Shown:
+async def load_rows(tx: Tx, request: Request, view: ListView) -> DocumentsShown:
     start = read_place(view.cursor or None)
     if order := ORDERS.get(view.sort):
         portion = await order_documents(tx, view.filter, order, start=start, limit=PORTION)
         following, rows = write_place(portion.next), portion.documents
-        return Shown(rows, await load_errors(tx, rows), following, is_partly_sorted=False)
+        return DocumentsShown(rows, await load_errors(tx, rows), following, is_partly_sorted=False)
     is_newest = view.sort == NEWEST
     newest = await find_documents(tx, view.filter, before=start and start.id, limit=PORTION if is_newest else SORTED)
     sort = read_sort(request, COLUMNS, NEWEST)
     rows = newest.documents if is_newest else sort_rows(newest.documents, sort, COLUMNS)
     following = write_place(ListPlace(newest.next, "")) if newest.next is not None else None
-    return Shown(rows, await load_errors(tx, rows), following, not is_newest and following is not None)
+    return DocumentsShown(rows, await load_errors(tx, rows), following, not is_newest and following is not None)
 
 
 async def load_errors(tx: Tx, rows: Sequence[Progress]) -> dict[DocumentId, str]:

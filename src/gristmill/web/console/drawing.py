@@ -19,7 +19,7 @@ SPANS = ((60, 1, "s"), (3600, 60, "min"), (86_400, 3600, "h"), (86_400 * 60, 86_
 
 
 @dataclass(frozen=True)
-class Look:
+class StatusLook:
     """How a status looks: one of the five colours, an icon and a word, so that it is readable without colour."""
 
     colour: str
@@ -28,23 +28,23 @@ class Look:
 
 
 LOOKS = {
-    "pending": Look("waiting", "waiting", "waiting"),
-    "waiting": Look("waiting", "waiting", "waiting"),
-    "processing": Look("running", "running", "running"),
-    "running": Look("running", "running", "running"),
-    "completed": Look("done", "done", "done"),
-    "done": Look("done", "done", "done"),
-    "failed": Look("failed", "failed", "failed"),
-    "dead": Look("failed", "failed", "dead"),
-    "skipped": Look("paused", "skipped", "skipped"),
-    "paused": Look("paused", "paused", "paused"),
-    "cancelled": Look("paused", "cancelled", "cancelled"),
-    "warn": Look("paused", "warning", "warning"),
+    "pending": StatusLook("waiting", "waiting", "waiting"),
+    "waiting": StatusLook("waiting", "waiting", "waiting"),
+    "processing": StatusLook("running", "running", "running"),
+    "running": StatusLook("running", "running", "running"),
+    "completed": StatusLook("done", "done", "done"),
+    "done": StatusLook("done", "done", "done"),
+    "failed": StatusLook("failed", "failed", "failed"),
+    "dead": StatusLook("failed", "failed", "dead"),
+    "skipped": StatusLook("paused", "skipped", "skipped"),
+    "paused": StatusLook("paused", "paused", "paused"),
+    "cancelled": StatusLook("paused", "cancelled", "cancelled"),
+    "warn": StatusLook("paused", "warning", "warning"),
 }
 
 
 @dataclass(frozen=True)
-class Part:
+class BarPart:
     """A piece of a bar, in percent."""
 
     colour: str
@@ -52,18 +52,18 @@ class Part:
     width: float
 
 
-def look_of(status: str) -> Look:
-    return LOOKS.get(status) or Look("waiting", "info", status)
+def look_of(status: str) -> StatusLook:
+    return LOOKS.get(status) or StatusLook("waiting", "info", status)
 
 
-def lay_out(parts: Iterable[tuple[str, int]], total: int) -> list[Part]:
+def lay_out(parts: Iterable[tuple[str, int]], total: int) -> list[BarPart]:
     """The pieces of a bar one after another; a piece that is not empty stays visible."""
-    laid: list[Part] = []
+    laid: list[BarPart] = []
     start = 0.0
     for colour, n in parts:
         if n > 0 and total > 0 and start < 100:
             width = min(100 - start, max(1.5, n * 100 / total))
-            laid.append(Part(colour, round(start, 2), round(width, 2)))
+            laid.append(BarPart(colour, round(start, 2), round(width, 2)))
             start += width
     return laid
 

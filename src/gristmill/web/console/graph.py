@@ -10,15 +10,15 @@ from gristmill.db import Tx
 from gristmill.errors import Refused
 from gristmill.knowledge import graph, keys, merging
 from gristmill.scopes import Scope, list_clients
-from gristmill.serving import Entry, Manager, Viewer, services_of
+from gristmill.serving import Manager, MenuEntry, Viewer, services_of
 from gristmill.web.console.answering import answer_action, stay_here
-from gristmill.web.console.graph_picture import Picture, colour_of, draw_around, sign_of, word_of
+from gristmill.web.console.graph_picture import GraphPicture, colour_of, draw_around, sign_of, word_of
 from gristmill.web.console.graph_view import GraphView, read_view
 from gristmill.web.console.seen_scope import read_scope
 from gristmill.wording import format_count
 
 PAGES = APIRouter()
-MENU = (Entry("/graph", "Graph", "graph", place=24),)
+MENU = (MenuEntry("/graph", "Graph", "graph", place=24),)
 MOST_EVIDENCE = 12
 MOST_NEIGHBOURS = 60  # in the list of the side panel
 MOST_NAMES = 12
@@ -32,16 +32,16 @@ class Panel:
     node: graph.Node | None = None
     merges: Sequence[merging.Merge] = ()  # that can be undone
     aliases: Sequence[str] = ()  # the other names that it has
-    edges: Sequence[tuple[graph.Step, Sequence[graph.Evidence]]] = ()
+    edges: Sequence[tuple[graph.PathEdge, Sequence[graph.Evidence]]] = ()
 
 
 @dataclass(frozen=True)
-class Shown:
+class GraphShown:
     """Everything that the page shows; `trouble` says why there is no picture."""
 
-    picture: Picture | None = None
+    picture: GraphPicture | None = None
     panel: Panel = field(default_factory=Panel)
-    path: Sequence[graph.Step] | None = None
+    path: Sequence[graph.PathEdge] | None = None
     trouble: str = ""
     beginnings: Sequence[graph.FoundNode] = ()
 
@@ -69,22 +69,22 @@ async def show_graph(request: Request, caller: Viewer) -> Response:
     )
 
 
-async def load_shown(tx: Tx, scope: Scope, view: GraphView) -> Shown:
+async def load_shown(tx: Tx, scope: Scope, view: GraphView) -> GraphShown:
     """The picture and its panel; a node or path that cannot be found is told in a sentence, with what there is."""
     try:
         path = await graph.path(tx, scope, view.start, view.goal, hops=HOPS) if view.has_path else []
         if path is None:
             sentence = f"No way leads from “{view.start}” to “{view.goal}” within {HOPS} steps."
-            return Shown(trouble=sentence, beginnings=await graph.recent_nodes(tx, scope))
+            return GraphShown(trouble=sentence, beginnings=await graph.recent_nodes(tx, scope))
         if not path and not view.opened:
-            return Shown(beginnings=await graph.recent_nodes(tx, scope), path=path)
+            return GraphShown(beginnings=await graph.recent_nodes(tx, scope), path=path)
         picture = await draw_around(tx, scope, view.opened, path)
-        return Shown(picture, await load_panel(tx, scope, view, picture), path)
+        return GraphShown(picture, await load_panel(tx, scope, view, picture), path)
     except Refused as refusal:
-        return Shown(trouble=str(refusal), beginnings=await graph.recent_nodes(tx, scope))
+        return GraphShown(trouble=str(refusal), beginnings=await graph.recent_nodes(tx, scope))
 
 
-async def load_panel(tx: Tx, scope: Scope, view: GraphView, picture: Picture) -> Panel:
+async def load_panel(tx: Tx, scope: Scope, view: GraphView, picture: GraphPicture) -> Panel:
     if view.edge:
         pair = set(view.edge)
         steps = [step for edge in picture.edges for step in edge.steps if {step.source, step.target} == pair]

@@ -10,7 +10,7 @@ from gristmill.db import Tx
 from gristmill.errors import Refused
 from gristmill.knowledge import graph
 from gristmill.scopes import Scope
-from gristmill.web.console.graph_places import Frame, Opening, Place, frame_of, place_nodes, place_on_line
+from gristmill.web.console.graph_places import Frame, NodePlace, Opening, frame_of, place_nodes, place_on_line
 
 MOST_NODES = 60  # in one picture
 PORTION = 12  # neighbours that opening a node adds
@@ -38,14 +38,14 @@ COLOURED = ("person", "organisation", "place", "address", "date", "amount", "id"
 
 
 @dataclass(frozen=True)
-class DrawnNode:
+class DrawnGraphNode:
     """A node in the picture."""
 
     key: str
     name: str
     label: str  # the name, cut to what fits
     type: str
-    place: Place
+    place: NodePlace
     mentions: int
     is_open: bool
     on_path: bool
@@ -64,9 +64,9 @@ class DrawnNode:
 class DrawnEdge:
     """A line between two nodes: all edges between them, whichever their direction."""
 
-    steps: tuple[graph.Step, ...]
-    start: Place
-    end: Place
+    steps: tuple[graph.PathEdge, ...]
+    start: NodePlace
+    end: NodePlace
     names: tuple[str, str]  # of the nodes at its start and end
     on_path: bool
 
@@ -79,8 +79,8 @@ class DrawnEdge:
         return sum(step.evidence for step in self.steps)
 
     @property
-    def middle(self) -> Place:
-        return Place((self.start.x + self.end.x) / 2, (self.start.y + self.end.y) / 2)
+    def middle(self) -> NodePlace:
+        return NodePlace((self.start.x + self.end.x) / 2, (self.start.y + self.end.y) / 2)
 
     @property
     def is_directed(self) -> bool:
@@ -89,11 +89,11 @@ class DrawnEdge:
 
 
 @dataclass(frozen=True)
-class Picture:
+class GraphPicture:
     """A drawn part of the graph."""
 
     frame: Frame
-    nodes: tuple[DrawnNode, ...]
+    nodes: tuple[DrawnGraphNode, ...]
     edges: tuple[DrawnEdge, ...]
 
     @property
@@ -137,7 +137,7 @@ class _Grown(NamedTuple):
     more: dict[str, int]
 
 
-async def draw_around(tx: Tx, scope: Scope, opened: Sequence[str], path: Sequence[graph.Step] = ()) -> Picture:
+async def draw_around(tx: Tx, scope: Scope, opened: Sequence[str], path: Sequence[graph.PathEdge] = ()) -> GraphPicture:
     """The nodes that were opened, in this order, each with its strongest neighbours; a node that is opened again shows
     further ones. A path is drawn as a line before anything is opened."""
     line = await _load_path(tx, scope, path)
@@ -161,7 +161,7 @@ def _count_openings(opened: Sequence[str]) -> Iterable[tuple[str, int]]:
     return ((key, opened[: n + 1].count(key)) for n, key in enumerate(opened))
 
 
-def _open(grown: _Grown, around: graph.Surroundings, times: int) -> None:
+def _open(grown: _Grown, around: graph.NodeSurroundings, times: int) -> None:
     """Add the next portion of neighbours, as many as there is room for."""
     grown.nodes.setdefault(around.node.key, around.node)
     neighbours = list({edge.key: edge for edge in around.edges}.values())
@@ -178,12 +178,12 @@ def _node_of(edge: graph.Neighbour) -> graph.FoundNode:
     return graph.FoundNode(edge.key, edge.node_type, edge.name, edge.evidence, 0)
 
 
-async def _load_path(tx: Tx, scope: Scope, path: Sequence[graph.Step]) -> list[graph.FoundNode]:
+async def _load_path(tx: Tx, scope: Scope, path: Sequence[graph.PathEdge]) -> list[graph.FoundNode]:
     keys = list_path_nodes(path)
     return [(await graph.surroundings(tx, scope, key, limit=1)).node for key in keys]
 
 
-def list_path_nodes(path: Sequence[graph.Step]) -> list[str]:
+def list_path_nodes(path: Sequence[graph.PathEdge]) -> list[str]:
     """The nodes of a path from its start to its end; each of its edges may point either way."""
     if not path:
         return []
@@ -197,12 +197,12 @@ def list_path_nodes(path: Sequence[graph.Step]) -> list[str]:
 # --- a picture of one document
 
 
-def draw_excerpt(excerpt: graph.Excerpt) -> Picture:
+def draw_excerpt(excerpt: graph.GraphExcerpt) -> GraphPicture:
     """The nodes of a document around the one with most edges, each beside a node that it has an edge to."""
     return _compose(excerpt.nodes, excerpt.edges, place_nodes(_order_openings(excerpt)))
 
 
-def _order_openings(excerpt: graph.Excerpt) -> list[Opening]:
+def _order_openings(excerpt: graph.GraphExcerpt) -> list[Opening]:
     """As if the nodes had been opened one after the other; what has no way to the middle is put around it, too."""
     beside: dict[str, list[str]] = {node.key: [] for node in excerpt.nodes}
     for step in excerpt.edges:
@@ -232,16 +232,16 @@ def _open_from(start: str, beside: Mapping[str, Sequence[str]], known: set[str])
 
 def _compose(
     nodes: Iterable[graph.FoundNode],
-    steps: Sequence[graph.Step],
-    places: Mapping[str, Place],
+    steps: Sequence[graph.PathEdge],
+    places: Mapping[str, NodePlace],
     *,
     more: Mapping[str, int] | None = None,
     on_path: Iterable[frozenset[str]] = (),
-) -> Picture:
+) -> GraphPicture:
     marked = set(on_path)
     known = {node.key: node for node in nodes}
     drawn = [
-        DrawnNode(
+        DrawnGraphNode(
             key=key,
             name=known[key].name,
             label=shorten_label(known[key].name),
@@ -254,16 +254,16 @@ def _compose(
         )
         for key, place in places.items()
     ]
-    return Picture(frame_of(places), tuple(drawn), tuple(_draw_edges(steps, places, known, marked)))
+    return GraphPicture(frame_of(places), tuple(drawn), tuple(_draw_edges(steps, places, known, marked)))
 
 
 def _draw_edges(
-    steps: Sequence[graph.Step],
-    places: Mapping[str, Place],
+    steps: Sequence[graph.PathEdge],
+    places: Mapping[str, NodePlace],
     known: Mapping[str, graph.FoundNode],
     on_path: set[frozenset[str]],
 ) -> Iterable[DrawnEdge]:
-    pairs: dict[frozenset[str], list[graph.Step]] = {}
+    pairs: dict[frozenset[str], list[graph.PathEdge]] = {}
     for step in steps:
         if step.source in places and step.target in places:
             pairs.setdefault(frozenset((step.source, step.target)), []).append(step)
@@ -274,12 +274,12 @@ def _draw_edges(
         yield DrawnEdge(tuple(telling), start, end, (known[source].name, known[target].name), pair in on_path)
 
 
-def _shorten_line(start: Place, end: Place) -> tuple[Place, Place]:
+def _shorten_line(start: NodePlace, end: NodePlace) -> tuple[NodePlace, NodePlace]:
     """A line from the rim of one node to the rim of the other."""
     length = hypot(end.x - start.x, end.y - start.y) or 1
     rim = (RADIUS + 3) / length
     return _point_between(start, end, rim), _point_between(start, end, 1 - rim)
 
 
-def _point_between(start: Place, end: Place, part: float) -> Place:
-    return Place(round(start.x + (end.x - start.x) * part, 1), round(start.y + (end.y - start.y) * part, 1))
+def _point_between(start: NodePlace, end: NodePlace, part: float) -> NodePlace:
+    return NodePlace(round(start.x + (end.x - start.x) * part, 1), round(start.y + (end.y - start.y) * part, 1))

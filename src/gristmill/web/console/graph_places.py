@@ -19,7 +19,7 @@ DETOUR = 0.7  # … of places that are farther by no more than this part of the 
 MARGIN = 90
 
 
-class Place(NamedTuple):
+class NodePlace(NamedTuple):
     x: float
     y: float
 
@@ -41,14 +41,14 @@ class Frame(NamedTuple):
     height: float
 
 
-def place_on_line(keys: Sequence[str]) -> dict[str, Place]:
+def place_on_line(keys: Sequence[str]) -> dict[str, NodePlace]:
     """The nodes of a path, from left to right around the middle."""
-    return {key: Place(round((n - (len(keys) - 1) / 2) * RING[0]), 0) for n, key in enumerate(keys)}
+    return {key: NodePlace(round((n - (len(keys) - 1) / 2) * RING[0]), 0) for n, key in enumerate(keys)}
 
 
-def place_nodes(openings: Iterable[Opening], fixed: Mapping[str, Place] | None = None) -> dict[str, Place]:
+def place_nodes(openings: Iterable[Opening], fixed: Mapping[str, NodePlace] | None = None) -> dict[str, NodePlace]:
     """The places of all nodes; more openings at the end change none of the places before."""
-    places: dict[str, Place] = dict(fixed or {})
+    places: dict[str, NodePlace] = dict(fixed or {})
     parents: dict[str, str] = {}
     for opening in openings:
         if opening.node not in places:
@@ -61,7 +61,7 @@ def place_nodes(openings: Iterable[Opening], fixed: Mapping[str, Place] | None =
     return places
 
 
-def frame_of(places: Mapping[str, Place]) -> Frame:
+def frame_of(places: Mapping[str, NodePlace]) -> Frame:
     """A rectangle around all nodes, at least as large as one ring."""
     xs, ys = [one.x for one in places.values()] or [0.0], [one.y for one in places.values()] or [0.0]
     left, right = min(*xs, -RING[0]), max(*xs, RING[0])
@@ -69,14 +69,16 @@ def frame_of(places: Mapping[str, Place]) -> Frame:
     return Frame(left - MARGIN, top - MARGIN / 2, right - left + 2 * MARGIN, bottom - top + MARGIN)
 
 
-def _find_start(places: Mapping[str, Place]) -> Place:
+def _find_start(places: Mapping[str, NodePlace]) -> NodePlace:
     """The first node stands in the middle; another one without a neighbour here stands to the right of all."""
     if not places:
-        return Place(0, 0)
-    return Place(round(max(one.x for one in places.values()) + 2 * WIDTH), 0)
+        return NodePlace(0, 0)
+    return NodePlace(round(max(one.x for one in places.values()) + 2 * WIDTH), 0)
 
 
-def _slots_around(node: str, wanted: int, places: Mapping[str, Place], parents: Mapping[str, str]) -> Iterator[Place]:
+def _slots_around(
+    node: str, wanted: int, places: Mapping[str, NodePlace], parents: Mapping[str, str]
+) -> Iterator[NodePlace]:
     """Places on rings around a node, the nearest ring first, those that point away from its parent first on each."""
     middle = places[node]
     outward = _direction(places[parents[node]], middle) if node in parents else -pi / 2
@@ -88,7 +90,9 @@ def _slots_around(node: str, wanted: int, places: Mapping[str, Place], parents: 
         shift = (ring % 2) * pi / count
         for turn in _spread(count):
             angle = outward + shift + turn
-            yield Place(round(middle.x + RING[0] * size * cos(angle)), round(middle.y + RING[1] * size * sin(angle)))
+            yield NodePlace(
+                round(middle.x + RING[0] * size * cos(angle)), round(middle.y + RING[1] * size * sin(angle))
+            )
 
 
 def _spread(count: int) -> list[float]:
@@ -96,29 +100,29 @@ def _spread(count: int) -> list[float]:
     return [step * 2 * pi / count * (1 if n % 2 else -1) for n in range(count) for step in [(n + 1) // 2]]
 
 
-def _direction(start: Place, end: Place) -> float:
+def _direction(start: NodePlace, end: NodePlace) -> float:
     """The angle in which one looks from one place to another, on rings that are wider than they are high."""
     return atan2((end.y - start.y) / RING[1], (end.x - start.x) / RING[0])
 
 
-def _choose_slot(places: Mapping[str, Place], start: Place, slots: Sequence[Place]) -> Place:
+def _choose_slot(places: Mapping[str, NodePlace], start: NodePlace, slots: Sequence[NodePlace]) -> NodePlace:
     """The nearest free place; one whose line to the start passes another node counts as farther away."""
     free = [slot for slot in slots if _is_free(places, slot)]
     if not free:
         return _find_start(places)
 
-    def rate(slot: Place) -> float:
+    def rate(slot: NodePlace) -> float:
         distance = hypot((slot.x - start.x) / RING[0], (slot.y - start.y) / RING[1])
         return round(distance, 1) + (0 if _is_clear(places, start, slot) else DETOUR)
 
     return min(free, key=rate)  # of equal ones the first: slots are in the order of preference
 
 
-def _is_free(places: Mapping[str, Place], slot: Place) -> bool:
+def _is_free(places: Mapping[str, NodePlace], slot: NodePlace) -> bool:
     return all(abs(one.x - slot.x) >= WIDTH or abs(one.y - slot.y) >= HEIGHT for one in places.values())
 
 
-def _is_clear(places: Mapping[str, Place], start: Place, end: Place) -> bool:
+def _is_clear(places: Mapping[str, NodePlace], start: NodePlace, end: NodePlace) -> bool:
     """Whether the line from start to end keeps away from all nodes between them."""
     across, down = end.x - start.x, end.y - start.y
     length = across * across + down * down

@@ -6,7 +6,7 @@ from typing import Annotated
 from fastapi import APIRouter, Depends, Form, Path, Request, Response
 
 from gristmill.errors import Refused
-from gristmill.serving import Caller, Cursor, Entry, Role, require, services_of
+from gristmill.serving import Caller, Cursor, MenuEntry, Role, require, services_of
 from gristmill.web.access.keys import AccessKey, NewKey, add_key, read_scope, revoke_key
 from gristmill.web.api.keys import load_keys
 from gristmill.web.console.answering import answer_action
@@ -14,7 +14,7 @@ from gristmill.web.console.sorting import Columns, read_sort, sort_rows
 
 PAGES = APIRouter()
 PORTION = 50
-MENU = (Entry("/keys", "Keys", "keys", role="admin", operator=True, place=94),)
+MENU = (MenuEntry("/keys", "Keys", "keys", role="admin", operator=True, place=94),)
 Operator = Annotated[Caller, Depends(require("admin", operator=True))]
 COLUMNS: Columns[AccessKey] = {
     "name": lambda key: key.name,
@@ -26,7 +26,7 @@ COLUMNS: Columns[AccessKey] = {
 
 
 @dataclass(frozen=True)
-class KeyWish:
+class KeyForm:
     """What the form was filled with."""
 
     name: str = ""
@@ -37,7 +37,7 @@ class KeyWish:
 
 @PAGES.get("/keys")
 async def show_keys(request: Request, caller: Operator, revoked: bool = False, cursor: Cursor = None) -> Response:
-    return await draw_page(request, caller, KeyWish(), revoked=revoked, cursor=cursor)
+    return await draw_page(request, caller, KeyForm(), revoked=revoked, cursor=cursor)
 
 
 @PAGES.post("/keys")
@@ -49,13 +49,13 @@ async def make_key(
     client: Annotated[str, Form(max_length=200)] = "",
     project: Annotated[str, Form(max_length=200)] = "",
 ) -> Response:
-    wish = KeyWish(name.strip(), role, client.strip(), project.strip())
+    wish = KeyForm(name.strip(), role, client.strip(), project.strip())
     try:
         async with caller.transaction(services_of(request).db) as tx:
             new = await add_key(tx, caller, wish.name, wish.role, read_scope(wish.client or None, wish.project or None))
     except Refused as refused:
         return await draw_page(request, caller, wish, wrong=str(refused))
-    page = await draw_page(request, caller, KeyWish(), new=new)
+    page = await draw_page(request, caller, KeyForm(), new=new)
     page.headers["Cache-Control"] = "no-store"  # no browser and no proxy keeps the secret
     return page
 
@@ -70,7 +70,7 @@ async def revoke(request: Request, caller: Operator, key: Annotated[int, Path(ge
 async def draw_page(
     request: Request,
     caller: Caller,
-    wish: KeyWish,
+    wish: KeyForm,
     *,
     wrong: str | None = None,
     new: NewKey | None = None,

@@ -5,14 +5,14 @@ from urllib.parse import urlencode
 
 from fastapi import APIRouter, Form, Query, Request, Response
 
-from gristmill.serving import Cursor, Entry, Manager, Viewer, answer_action, services_of, stay_here
+from gristmill.serving import Cursor, Manager, MenuEntry, Viewer, answer_action, services_of, stay_here
 from gristmill.sources import Effect, LinkId, State, list_places, list_rules, load_link
 from gristmill.web.api.links import (
     PORTION,
     Domain,
+    LinkWish,
     Number,
     RuleWish,
-    Wish,
     delete_rule,
     load_portion,
     post_decision,
@@ -20,7 +20,7 @@ from gristmill.web.api.links import (
 )
 
 PAGES = APIRouter(prefix="/links")
-MENU = (Entry("/links", "Links", "link", place=64),)
+MENU = (MenuEntry("/links", "Links", "link", place=64),)
 TABS: tuple[tuple[State | None, str], ...] = (
     ("waiting", "Waiting"),
     ("queued", "Being fetched"),
@@ -91,6 +91,6 @@ async def show_link(request: Request, caller: Viewer, id: Number) -> Response:
 
 @PAGES.post("/{id}/decide")
 async def decide_link(request: Request, caller: Manager, id: Number, effect: Chosen, back: Back = "/links") -> Response:
-    link = await post_decision(request, caller, id, Wish(effect=effect))
+    link = await post_decision(request, caller, id, LinkWish(effect=effect))
     word = "will be fetched" if link.state == "queued" else "is never fetched"
     return answer_action(request, f"{link.url} {word}.", back=stay_here(back, "/links"))

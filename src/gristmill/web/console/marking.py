@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 
-class Span(NamedTuple):
+class TextSpan(NamedTuple):
     """A stretch of a text, in characters."""
 
     start: int
@@ -20,7 +20,7 @@ class ChunkSpan(NamedTuple):
     stop: int
 
 
-class Run(NamedTuple):
+class MarkedRun(NamedTuple):
     """A stretch of text that is marked as a whole, or not at all; `at` is its first character on the page."""
 
     text: str
@@ -29,34 +29,34 @@ class Run(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Passage:
+class PagePassage:
     """A chunk of the page, or the text between two; together all passages are the text of the page."""
 
     chunk: int | None
     start: int
     stop: int
-    runs: tuple[Run, ...]
+    runs: tuple[MarkedRun, ...]
 
 
-def cut_text(text: str, chunks: Iterable[ChunkSpan], marks: Iterable[Span] = ()) -> list[Passage]:
+def cut_text(text: str, chunks: Iterable[ChunkSpan], marks: Iterable[TextSpan] = ()) -> list[PagePassage]:
     """The passages of a text, in order. What chunks or marks claim outside of the text is left out."""
     joined = join_spans(marks, len(text))
     return [
-        Passage(ordinal, start, stop, tuple(_cut_runs(text, start, stop, joined)))
+        PagePassage(ordinal, start, stop, tuple(_cut_runs(text, start, stop, joined)))
         for ordinal, start, stop in _cover(text, chunks)
     ]
 
 
-def join_spans(spans: Iterable[Span], length: int) -> list[Span]:
+def join_spans(spans: Iterable[TextSpan], length: int) -> list[TextSpan]:
     """The same places, in order, none beyond the text; spans that touch or overlap become one."""
-    joined: list[Span] = []
-    for start, stop in sorted(Span(max(one.start, 0), min(one.stop, length)) for one in spans):
+    joined: list[TextSpan] = []
+    for start, stop in sorted(TextSpan(max(one.start, 0), min(one.stop, length)) for one in spans):
         if start >= stop:
             continue
         if joined and start <= joined[-1].stop:
-            joined[-1] = Span(joined[-1].start, max(stop, joined[-1].stop))
+            joined[-1] = TextSpan(joined[-1].start, max(stop, joined[-1].stop))
         else:
-            joined.append(Span(start, stop))
+            joined.append(TextSpan(start, stop))
     return joined
 
 
@@ -75,15 +75,15 @@ def _cover(text: str, chunks: Iterable[ChunkSpan]) -> Iterator[tuple[int | None,
         yield None, at, len(text)
 
 
-def _cut_runs(text: str, start: int, stop: int, marks: Sequence[Span]) -> Iterator[Run]:
+def _cut_runs(text: str, start: int, stop: int, marks: Sequence[TextSpan]) -> Iterator[MarkedRun]:
     at = start
     for first, last in marks:
         first, last = max(first, at), min(last, stop)
         if first >= last:
             continue
         if first > at:
-            yield Run(text[at:first], at, is_marked=False)
-        yield Run(text[first:last], first, is_marked=True)
+            yield MarkedRun(text[at:first], at, is_marked=False)
+        yield MarkedRun(text[first:last], first, is_marked=True)
         at = last
     if at < stop:
-        yield Run(text[at:stop], at, is_marked=False)
+        yield MarkedRun(text[at:stop], at, is_marked=False)

@@ -11,10 +11,10 @@ from gristmill.alarms import Alarm, list_alarms
 from gristmill.db import Tx
 from gristmill.documents import Phase, Progress, count_documents, list_phases, load_overview
 from gristmill.queue import (
-    Point,
     QueueCounts,
     QueueReport,
     StatusCounts,
+    TrendPoint,
     WorkerReport,
     add_up,
     count_tasks,
@@ -24,11 +24,11 @@ from gristmill.queue import (
     read_sparks,
     read_trend,
 )
-from gristmill.serving import Entry, Viewer, services_of
+from gristmill.serving import MenuEntry, Viewer, services_of
 from gristmill.web.console.queues import Trend
 
 PAGES = APIRouter()
-MENU = (Entry("/", "Overview", "overview", place=0),)
+MENU = (MenuEntry("/", "Overview", "overview", place=0),)
 SHOWN_DOCUMENTS = 8
 SHOWN_ALARMS = 3
 SPANS = {
@@ -117,7 +117,7 @@ def join_phases(phases: Sequence[Phase], counts: Sequence[QueueCounts]) -> list[
 
 
 @dataclass(frozen=True)
-class Pace:
+class ShownPace:
     """How many tasks ended lately, in a unit that suits the number."""
 
     number: str
@@ -125,11 +125,11 @@ class Pace:
     failed: int
 
 
-def describe_pace(points: Sequence[Point], step: timedelta) -> Pace:
+def describe_pace(points: Sequence[TrendPoint], step: timedelta) -> ShownPace:
     """Of the present step and the one before: a step that has just begun says nothing yet."""
     last = points[-2:]
     minutes = max(1.0, len(last) * step.total_seconds() / 60)
     ended = sum(one.completed + one.skipped for one in last)
     rate = ended / minutes
     number, unit = (f"{rate / 60:,.1f}", "tasks/s") if rate >= 120 else (f"{rate:,.0f}", "tasks/min")
-    return Pace(number, unit, sum(one.failed for one in points))
+    return ShownPace(number, unit, sum(one.failed for one in points))

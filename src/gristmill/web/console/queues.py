@@ -13,8 +13,8 @@ from gristmill.documents import names_of
 from gristmill.durations import format_duration
 from gristmill.ids import TaskId
 from gristmill.queue import (
-    Point,
     QueueReport,
+    TrendPoint,
     explain_standstill,
     list_limiters,
     list_line,
@@ -27,15 +27,15 @@ from gristmill.queue import (
     set_limit,
     set_queue,
 )
-from gristmill.serving import Caller, Entry, Problem, require, services_of
+from gristmill.serving import Caller, MenuEntry, Problem, require, services_of
 from gristmill.web.api.limiters import find_limiter
 from gristmill.web.console.answering import answer_action
-from gristmill.web.console.charts import Series, Span
+from gristmill.web.console.charts import ChartSpan, Series
 from gristmill.web.console.sorting import Columns, read_sort, sort_rows
 from gristmill.web.limits import describe_limits, read_limit, read_settings_form
 
 PAGES = APIRouter()
-MENU = (Entry("/queues", "Queues", "queues", operator=True, place=70),)
+MENU = (MenuEntry("/queues", "Queues", "queues", operator=True, place=70),)
 Operator = Annotated[Caller, Depends(require("viewer", operator=True))]
 Steward = Annotated[Caller, Depends(require("admin", operator=True))]
 HEAD_OF_LINE = 50
@@ -103,15 +103,15 @@ async def show_queue(request: Request, caller: Operator, name: str) -> Response:
 class Trend:
     """The points of a trend as charts take them."""
 
-    span: Span
+    span: ChartSpan
     work: Sequence[Series]
     depth: Sequence[Series]
 
     @classmethod
-    def of(cls, points: Sequence[Point], step: timedelta = timedelta(minutes=1)) -> "Trend":
+    def of(cls, points: Sequence[TrendPoint], step: timedelta = timedelta(minutes=1)) -> "Trend":
         end = points[-1].at + step
         return cls(
-            Span(end, step, len(points)),
+            ChartSpan(end, step, len(points)),
             (
                 Series("done", "done", [one.completed + one.skipped for one in points]),
                 Series("failed", "failed", [one.failed for one in points]),

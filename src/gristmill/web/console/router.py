@@ -4,12 +4,12 @@ from typing import Annotated
 
 from fastapi import APIRouter, Depends, Form, Request, Response
 
-from gristmill.serving import Caller, Entry, answer_action, require, services_of
+from gristmill.serving import Caller, MenuEntry, answer_action, require, services_of
 from gristmill.web.api.router import Draining, Unloading, drain, release, reload, unload
 from gristmill.web.router_calls import NoRouter, RouterCalls
 
 PAGES = APIRouter(prefix="/router")
-MENU = (Entry("/router", "Router", "router", operator=True, place=92),)
+MENU = (MenuEntry("/router", "Router", "router", operator=True, place=92),)
 Watcher = Annotated[Caller, Depends(require("viewer", operator=True))]
 Operator = Annotated[Caller, Depends(require("admin", operator=True))]
 Text = Annotated[str, Form(max_length=200)]

@@ -12,25 +12,25 @@ from markupsafe import Markup
 
 from gristmill.durations import format_duration
 from gristmill.ids import ScopeId
-from gristmill.queue import Run, Schedule, enable_schedule, list_runs, list_schedules, run_schedule
-from gristmill.serving import Entry, Manager, Problem, Viewer, services_of
+from gristmill.queue import Schedule, ScheduleRun, enable_schedule, list_runs, list_schedules, run_schedule
+from gristmill.serving import Manager, MenuEntry, Problem, Viewer, services_of
 from gristmill.web.console.answering import answer_action
 from gristmill.web.console.charts import Series, draw_spark_blocks
 from gristmill.web.console.sorting import Columns, read_sort, sort_rows
 
 PAGES = APIRouter()
-MENU = (Entry("/schedules", "Schedules", "schedules", place=76),)
+MENU = (MenuEntry("/schedules", "Schedules", "schedules", place=76),)
 SHOWN_RUNS = 24
 NEXT_RUNS = 3
 
 
 @dataclass(frozen=True)
-class Line:
+class ScheduleLine:
     """A schedule, its next runs, and its last ones from the oldest."""
 
     schedule: Schedule
     upcoming: Sequence[datetime]
-    runs: Sequence[Run]
+    runs: Sequence[ScheduleRun]
 
     @property
     def timing(self) -> str:
@@ -54,14 +54,14 @@ class Line:
         return draw_spark_blocks([Series("done", "done", good), Series("failed", "failed", bad)], label=label)
 
 
-COLUMNS: Columns[Line] = {
+COLUMNS: Columns[ScheduleLine] = {
     "name": lambda one: one.schedule.name,
     "next": lambda one: one.schedule.next_at,
     "last": lambda one: one.schedule.last_at,
 }
 
 
-def seconds_of(run: Run) -> float:
+def seconds_of(run: ScheduleRun) -> float:
     if run.started_at is None or run.finished_at is None:
         return 0.05
     return max(0.05, (run.finished_at - run.started_at).total_seconds())
@@ -83,9 +83,9 @@ async def show_schedules(request: Request, caller: Viewer) -> Response:
     )
 
 
-def describe(one: Schedule, runs: Sequence[Run]) -> Line:
+def describe(one: Schedule, runs: Sequence[ScheduleRun]) -> ScheduleLine:
     own = [run for run in runs if (run.scope, run.name) == (one.scope, one.name)]
-    return Line(one, list_upcoming(one), own[::-1])
+    return ScheduleLine(one, list_upcoming(one), own[::-1])
 
 
 def list_upcoming(one: Schedule) -> list[datetime]:

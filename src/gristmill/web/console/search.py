@@ -14,12 +14,12 @@ from gristmill.errors import Refused
 from gristmill.knowledge import Hit, Hits
 from gristmill.records import list_columns
 from gristmill.scopes import Scope, list_clients
-from gristmill.serving import Entry, Services, Viewer, services_of
-from gristmill.web.console.marking import Run, Span, cut_text
+from gristmill.serving import MenuEntry, Services, Viewer, services_of
+from gristmill.web.console.marking import MarkedRun, TextSpan, cut_text
 from gristmill.web.console.seen_scope import read_view
 
 PAGES = APIRouter()
-MENU = (Entry("/search", "Search", "search", place=14),)
+MENU = (MenuEntry("/search", "Search", "search", place=14),)
 LONGEST_QUERY = 2_000
 LIMIT = 20  # hits
 MOST_LIMIT = 100
@@ -59,7 +59,7 @@ class ShownHit(NamedTuple):
     hit: Hit
     link: str
     preview: str
-    snippet: Sequence[Run]
+    snippet: Sequence[MarkedRun]
     words: float  # the part of the score that comes from words …
     meaning: float  # … and from meaning
 
@@ -143,7 +143,7 @@ async def find_hits(services: Services, scope: Scope | None, view: SearchView) -
 
 def show_hit(hit: Hit, view: SearchView) -> ShownHit:
     given = urlencode({"page": hit.page, "q": view.query, "at": f"{hit.start}-{hit.stop}"})
-    spans = [Span(*span) for span in hit.snippet.highlights]
+    spans = [TextSpan(*span) for span in hit.snippet.highlights]
     snippet = [run for passage in cut_text(hit.snippet.text, [], spans) for run in passage.runs]
     link, preview = f"/documents/{hit.document}?{given}", f"/documents/{hit.document}/pages/{hit.page}/view?{given}"
     if hit.record is not None:

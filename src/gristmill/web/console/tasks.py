@@ -12,11 +12,11 @@ from gristmill.db import Tx
 from gristmill.documents import names_of
 from gristmill.ids import TaskId
 from gristmill.queue import (
-    Found,
     QueueCounts,
     StatusCounts,
     Task,
     TaskFilter,
+    TasksFound,
     add_up,
     cancel,
     count_tasks,
@@ -29,7 +29,7 @@ from gristmill.queue import (
     set_foreground,
     why,
 )
-from gristmill.serving import Caller, Cursor, Entry, Manager, Problem, Viewer, services_of
+from gristmill.serving import Caller, Cursor, Manager, MenuEntry, Problem, Viewer, services_of
 from gristmill.web.console.answering import answer_action
 from gristmill.web.console.drawing import tell_now
 from gristmill.web.console.reasons import find_levers, link_reason
@@ -38,7 +38,7 @@ from gristmill.web.task_filters import read_spot, write_spot
 from gristmill.wording import format_count
 
 PAGES = APIRouter()
-MENU = (Entry("/tasks", "Tasks", "tasks", place=72),)
+MENU = (MenuEntry("/tasks", "Tasks", "tasks", place=72),)
 PORTION = 50
 CHILDREN = 100
 BY_AGE = ("id", "sent")  # the whole list is in this order; other columns sort the portion at hand
@@ -140,7 +140,7 @@ def total_of(counts: Sequence[QueueCounts], asked: TaskQuery) -> StatusCounts | 
     return add_up(one for one in counts if not asked.queue or one.queue == asked.queue)
 
 
-def link_next(asked: TaskQuery, found: Found, sort: str | None) -> str | None:
+def link_next(asked: TaskQuery, found: TasksFound, sort: str | None) -> str | None:
     """The portion behind this one, in the same order."""
     following = write_spot(found.next)
     given = {**asked.params, "sort": sort, "cursor": following}

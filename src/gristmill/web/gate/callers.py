@@ -44,7 +44,7 @@ class CallerCheck:
                 state["caller"] = await self._find_by_session(scope, secret)
                 if state["caller"] is not None:
                     state["session"] = secret
-                    state["caller"] = narrow(state["caller"], scope, headers)
+                    state["caller"] = narrow_to_client(state["caller"], scope, headers)
                     receive = await check_token(scope, receive, headers, secret, self._body_limit)
         await self._app(scope, receive, send)
 
@@ -100,7 +100,7 @@ def name_view_cookie(scope: Scope) -> str:
     return f"{name_cookie(scope)}_view"
 
 
-def narrow(caller: Caller, scope: Scope, headers: Headers) -> Caller:
+def narrow_to_client(caller: Caller, scope: Scope, headers: Headers) -> Caller:
     """An operator may look through the eyes of one client: what that client may not see is hidden here, too."""
     client = unquote(cookie_parser(headers.get("cookie", "")).get(name_view_cookie(scope), ""))
     if not client or not caller.is_operator:

@@ -21,7 +21,7 @@ MOST = 10_000  # callers that one server remembers
 
 
 @dataclass
-class Portion:
+class RequestPortion:
     """What one server may let through for one caller, until then."""
 
     left: int
@@ -37,7 +37,7 @@ class RateLimit:
         self._db = db
         self._rate, self._burst = settings.rate, settings.burst
         self._portion = max(1, min(settings.rate // 10, settings.burst))
-        self._portions: OrderedDict[str, Portion] = OrderedDict()
+        self._portions: OrderedDict[str, RequestPortion] = OrderedDict()
         self._turns: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -55,24 +55,26 @@ class RateLimit:
         held.left -= 1
         return True
 
-    def _find(self, caller: str) -> Portion | None:
+    def _find(self, caller: str) -> RequestPortion | None:
         """The portion at hand, if it is of any use."""
         held, now = self._portions.get(caller), asyncio.get_running_loop().time()
         return held if held and now < held.until and (held.left or held.is_refusal) else None
 
-    async def _take_turn(self, caller: str) -> Portion:
+    async def _take_turn(self, caller: str) -> RequestPortion:
         """Of many requests at once, one takes a portion for all: each portion more would be lost to the caller."""
         turn = self._turns.setdefault(caller, asyncio.Lock())
         async with turn:
             return self._find(caller) or await self._take(caller)
 
-    async def _take(self, caller: str) -> Portion:
+    async def _take(self, caller: str) -> RequestPortion:
         now = asyncio.get_running_loop().time()
         async with self._db.reading() as tx:
             given = await tx.value(
                 SQL["take_portion"], int, caller=caller, rate=self._rate, burst=self._burst, portion=self._portion
             )
-        portion = Portion(self._portion, now + LIFETIME) if given else Portion(0, now + PAUSE, is_refusal=True)
+        portion = (
+            RequestPortion(self._portion, now + LIFETIME) if given else RequestPortion(0, now + PAUSE, is_refusal=True)
+        )
         self._portions[caller] = portion
         self._portions.move_to_end(caller)
         if len(self._portions) > MOST:

@@ -45,7 +45,7 @@ class Write:
 
 
 @dataclass
-class Answer:
+class RouteAnswer:
     """What a route answers, while it passes by."""
 
     status: int = 500
@@ -133,7 +133,7 @@ class WritesOnce:
             await self._write(int(id), scope, receive, send)
 
     async def _write(self, id: int, scope: Scope, receive: Receive, send: Send) -> None:
-        answer, body, start = Answer(), BodyDigest(scope, receive), list[Message]()
+        answer, body, start = RouteAnswer(), BodyDigest(scope, receive), list[Message]()
 
         async def send_noted(message: Message) -> None:
             answer.note(message)
@@ -155,7 +155,7 @@ class WritesOnce:
         finally:
             current_write.reset(token)
 
-    async def _finish(self, id: int, answer: Answer, body: BodyDigest) -> None:
+    async def _finish(self, id: int, answer: RouteAnswer, body: BodyDigest) -> None:
         if answer.status >= 400:
             await self._forget(id)
             return

@@ -15,7 +15,7 @@ from gristmill.web.local.messages import (
     ASK,
     SEARCH,
     AskRequest,
-    Refusal,
+    LocalRefusal,
     SearchRequest,
     decode_hits,
     identify_target,
@@ -46,7 +46,7 @@ async def ask_search(settings: Settings, query: str, scope: Scope | None, **how:
     status, body = found
     try:
         if status == 422:
-            raise Refused(msgspec.json.decode(body, type=Refusal).refused)
+            raise Refused(msgspec.json.decode(body, type=LocalRefusal).refused)
         return decode_hits(body) if status == 200 else None
     except msgspec.DecodeError:  # of another version of the program
         return None

@@ -59,7 +59,7 @@ class SearchAnswer:
 
 
 @dataclass(frozen=True)
-class Refusal:
+class LocalRefusal:
     """The sentence for the person who asked."""
 
     refused: str

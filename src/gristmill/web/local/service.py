@@ -22,7 +22,7 @@ from gristmill.web.local.messages import (
     ASK,
     SEARCH,
     AskRequest,
-    Refusal,
+    LocalRefusal,
     SearchRequest,
     encode_hits,
     identify_target,
@@ -135,7 +135,7 @@ class LocalService:
         try:
             return _reply(200, encode_hits(await self._answer(request)))
         except Refused as refused:
-            return _reply(422, msgspec.json.encode(Refusal(str(refused))))
+            return _reply(422, msgspec.json.encode(LocalRefusal(str(refused))))
         except GristmillError:
             return _reply(503)
 

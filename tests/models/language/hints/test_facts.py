@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gristmill.models import About, Evidence, Facts, Identity, make_hints, read_facts
+from gristmill.models import About, ClientIdentity, TextEvidence, TextFacts, make_hints, read_facts
 
 WRITTEN = datetime(2026, 6, 1, 9, 0, tzinfo=UTC)  # a Monday
-ME = Identity(("Anna Novak", "Anna"), ("anna@mill.example",))
+ME = ClientIdentity(("Anna Novak", "Anna"), ("anna@mill.example",))
 PIECES = (
     "by Friday", "bis zum 15.6.", "do 3. května", "u roku od 14 dana", "1.234,50 €", "Kč 99,-", "Rechnung Nr. 4711",
     "@anna", "Hi Anna,", "?", "could you", "prosím", "molim", "-- ", "> ", "\n\n", "\n", " ", "5pm", "10:30",
@@ -24,8 +24,8 @@ TYPES = st.sampled_from(["email", "bugtracker", "wiki", "git", "meeting", "user_
 DAYS = st.integers(0, 7_000_000_000).map(lambda seconds: datetime.fromtimestamp(seconds, UTC))
 
 
-def find_evidence(value: Any) -> list[Evidence]:
-    if isinstance(value, Evidence):
+def find_evidence(value: Any) -> list[TextEvidence]:
+    if isinstance(value, TextEvidence):
         return [value]
     if isinstance(value, tuple):
         return [found for one in value for found in find_evidence(one)]
@@ -52,7 +52,7 @@ def test_only_the_new_text_is_read(text: str, new: list[tuple[int, int]]) -> Non
 @given(TEXTS)
 def test_facts_are_stored_and_read_again(text: str) -> None:
     facts = read_facts(text, About(WRITTEN, type="email", me=ME))
-    assert Facts.from_json(facts.as_json()) == facts
+    assert TextFacts.from_json(facts.as_json()) == facts
 
 
 HOSTILE = (

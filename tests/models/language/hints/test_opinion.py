@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from gristmill.models import About, Facts, Hints, Identity, make_hints, read_facts
+from gristmill.models import About, ClientIdentity, Hints, TextFacts, make_hints, read_facts
 from gristmill.models.language.hints.concepts import find_concepts
 from gristmill.models.language.hints.opinion import BILL, WISH, weigh_wish
 from gristmill.models.language.hints.weights import load_weights
@@ -14,8 +14,8 @@ EXAMPLES = Path(__file__).parents[4] / "examples" / "inbox"
 WRITTEN = datetime(2026, 11, 18, 9, tzinfo=UTC)
 
 
-def read(subject: str, body: str, sender: str = "") -> tuple[Facts, Hints]:
-    about = About(WRITTEN, type="email", subject=subject, sender=sender, me=Identity(("Anna Novak",)))
+def read(subject: str, body: str, sender: str = "") -> tuple[TextFacts, Hints]:
+    about = About(WRITTEN, type="email", subject=subject, sender=sender, me=ClientIdentity(("Anna Novak",)))
     facts = read_facts(f"{subject}\n\n{body}", about)
     return facts, make_hints(facts, about)
 

@@ -5,14 +5,14 @@ from decimal import Decimal
 
 import pytest
 
-from gristmill.models import About, Facts, Identity, make_hints, read_facts
+from gristmill.models import About, ClientIdentity, TextFacts, make_hints, read_facts
 from gristmill.models.language.ibans import is_iban
 
 WRITTEN = datetime(2026, 6, 1, 9, 0, tzinfo=UTC)  # a Monday
-ME = Identity(("Anna Novak",), ("anna.novak@mill.example",))
+ME = ClientIdentity(("Anna Novak",), ("anna.novak@mill.example",))
 
 
-def read(text: str, type: str = "email", **known: object) -> Facts:
+def read(text: str, type: str = "email", **known: object) -> TextFacts:
     return read_facts(text, About(WRITTEN, type=type, me=ME, **known))  # type: ignore[arg-type]
 
 

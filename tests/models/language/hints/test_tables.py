@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from gristmill.models import Facts, Hints, make_hints
+from gristmill.models import Hints, TextFacts, make_hints
 
 sys.path.append(str(Path(__file__).parents[4]))
 
@@ -60,7 +60,7 @@ def route(hints: Hints, row: dict[str, Any]) -> str:
     return "later" if (deadline - LEAD).date() > make_about(row).written_at.date() else "now"
 
 
-def describe_payment(facts: Facts) -> dict[str, str | None] | None:
+def describe_payment(facts: TextFacts) -> dict[str, str | None] | None:
     payment = facts.payment
     if payment is None:
         return None

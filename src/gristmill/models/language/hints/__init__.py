@@ -7,8 +7,7 @@ from gristmill.models.language.hints.facts import read_facts
 from gristmill.models.language.hints.hints import make_hints
 from gristmill.models.language.hints.model import (
     About,
-    Evidence,
-    Facts,
+    ClientIdentity,
     FoundAmount,
     FoundDate,
     FoundMention,
@@ -16,16 +15,16 @@ from gristmill.models.language.hints.model import (
     FoundRequest,
     Hint,
     Hints,
-    Identity,
     Noise,
     Payment,
+    TextEvidence,
+    TextFacts,
     Urgency,
 )
 
 __all__ = [
     "About",
-    "Evidence",
-    "Facts",
+    "ClientIdentity",
     "FoundAmount",
     "FoundDate",
     "FoundMention",
@@ -33,9 +32,10 @@ __all__ = [
     "FoundRequest",
     "Hint",
     "Hints",
-    "Identity",
     "Noise",
     "Payment",
+    "TextEvidence",
+    "TextFacts",
     "Urgency",
     "make_hints",
     "read_facts",

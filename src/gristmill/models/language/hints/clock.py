@@ -37,7 +37,7 @@ def read_clock(words: Words, place: int, *, bare: bool = False) -> tuple[time, i
             after += 1 if words.low(after + 1) else 0
         minute, after = (words.number(after, 2), after + 1) if _is_minute(words, after) else (minute, after)
     said = said or _begins_span(words, after)
-    if words.low(after) in ZONES and words.written(after).isupper():
+    if words.low(after) in ZONES and words.read_word(after).isupper():
         after += 1
     if not (said or bare) or (minute or 0) > 59:
         return None

@@ -15,7 +15,7 @@ from gristmill.models.language.hints.days import (
 )
 from gristmill.models.language.hints.deadlines import judge_deadline, read_time_alone
 from gristmill.models.language.hints.durations import read_duration, read_single_unit
-from gristmill.models.language.hints.model import About, Evidence, FoundDate
+from gristmill.models.language.hints.model import About, FoundDate, TextEvidence
 from gristmill.models.language.hints.named_days import AT_ONCE, NAMED_DAYS, read_due_at_once, read_named_day
 from gristmill.models.language.hints.periods import (
     EDGE_WORDS,
@@ -166,7 +166,7 @@ def _finish(words: Words, read: Read, free: int, calendar: Calendar) -> tuple[Fo
         written = words.text[start:stop]
         if "\n\n" in written or stop - start > LONGEST:
             return None
-    return FoundDate(read.day, read.clock, Evidence(start, stop, written), is_deadline), read.after
+    return FoundDate(read.day, read.clock, TextEvidence(start, stop, written), is_deadline), read.after
 
 
 def _add_weekday(words: Words, read: Read, free: int) -> Read:

@@ -8,7 +8,15 @@ from datetime import date
 from gristmill.models.language.amounts import find_amounts
 from gristmill.models.language.hints.dates import find_dates, find_deadline
 from gristmill.models.language.hints.mentions import find_mentions
-from gristmill.models.language.hints.model import NOWHERE, About, Evidence, Facts, FoundAmount, FoundDate, Payment
+from gristmill.models.language.hints.model import (
+    NOWHERE,
+    About,
+    FoundAmount,
+    FoundDate,
+    Payment,
+    TextEvidence,
+    TextFacts,
+)
 from gristmill.models.language.hints.noise import find_noise
 from gristmill.models.language.hints.payments import find_payment, is_contract
 from gristmill.models.language.hints.references import find_references
@@ -53,7 +61,7 @@ def cut_text(text: str, about: About, new: Sequence[Span] | None = None) -> Cut:
     return Cut(spans, words, sentences, body, body if REPLIED.match(about.subject or text[:200]) else sentences)
 
 
-def read_facts(text: str, about: About, *, new: Sequence[Span] | None = None) -> Facts:
+def read_facts(text: str, about: About, *, new: Sequence[Span] | None = None) -> TextFacts:
     """All facts of the new parts of a text; offsets are of the whole text. A forwarded mail is new as a whole."""
     cut = cut_text(text, about, new)
     words, sentences = cut.words, cut.sentences
@@ -69,7 +77,7 @@ def read_facts(text: str, about: About, *, new: Sequence[Span] | None = None) ->
         requests, asking = (), []
     if not requests and payment is None and (heard := hear_wish(text, cut.asked, language, noise, about)):
         requests = (heard,)  # it says that something is wanted, and not of whom
-    return Facts(
+    return TextFacts(
         language=language,
         dates=dates,
         amounts=amounts,
@@ -143,7 +151,7 @@ def _find_body(text: str, about: About) -> int:
 
 def _find_amounts(text: str, spans: Sequence[Span]) -> list[FoundAmount]:
     return [
-        FoundAmount(one.value, one.currency, Evidence(one.start, one.stop, text[one.start : one.stop]))
+        FoundAmount(one.value, one.currency, TextEvidence(one.start, one.stop, text[one.start : one.stop]))
         for start, stop in spans
         for one in find_amounts(text, start, stop)
     ]
@@ -160,9 +168,9 @@ def _read_due_field(about: About) -> list[FoundDate]:
     return []
 
 
-def _find_urgent(text: str, sentences: Sequence[Sentence]) -> Evidence | None:
+def _find_urgent(text: str, sentences: Sequence[Sentence]) -> TextEvidence | None:
     for sentence in sentences:
         match = URGENT.search(text, sentence.start, sentence.stop)
         if match and not NOT_URGENT.search(text[max(sentence.start, match.start() - 30) : match.start()]):
-            return Evidence(match.start(), match.end(), match[0])
+            return TextEvidence(match.start(), match.end(), match[0])
     return None

@@ -3,7 +3,7 @@
 import re
 from datetime import datetime, time
 
-from gristmill.models.language.hints.model import About, Evidence, Facts, Hint, Hints, Urgency
+from gristmill.models.language.hints.model import About, Hint, Hints, TextEvidence, TextFacts, Urgency
 from gristmill.models.language.hints.words import fold
 
 END_OF_DAY = time(23, 59)  # of a deadline that names a day alone
@@ -32,7 +32,7 @@ ALARM = re.compile(  # in folded words of a subject
 )
 
 
-def make_hints(facts: Facts, about: About) -> Hints:
+def make_hints(facts: TextFacts, about: About) -> Hints:
     """The hints of a text, each with the words that it was taken from."""
     actionable = _find_action(facts, about)
     deadline = _make_deadline(facts, about)
@@ -50,9 +50,9 @@ def is_closed(about: About) -> bool:
     return about.fields.get("state", about.fields.get("status", "")).strip().lower() in CLOSED
 
 
-def _find_action(facts: Facts, about: About) -> Hint[bool]:
+def _find_action(facts: TextFacts, about: About) -> Hint[bool]:
     """A payment and a direct mention always ask for action; a request does, unless nobody waits for an answer."""
-    found: list[Evidence] = list(facts.payment.evidence) if facts.payment else []
+    found: list[TextEvidence] = list(facts.payment.evidence) if facts.payment else []
     found += [one.evidence for one in facts.mentions if one.kind == "mention"]
     silent = is_closed(about) or any(one.kind in SILENT for one in facts.noise)
     if not silent:
@@ -71,7 +71,7 @@ def _is_pressing_ticket(about: About) -> bool:
     return PRIORITIES.get(about.fields.get("priority", "").strip().lower()) in ("critical", "high")
 
 
-def _find_assignment(facts: Facts, about: About) -> Hint[bool]:
+def _find_assignment(facts: TextFacts, about: About) -> Hint[bool]:
     """A greeting assigns what is asked for; below a bill it is mere form, and a bill is due when it is due."""
     kinds = {"mention", "assignee"}
     if _is_only_payment(facts):
@@ -88,18 +88,18 @@ PAYING = re.compile(  # in folded words
 )
 
 
-def _is_only_payment(facts: Facts) -> bool:
+def _is_only_payment(facts: TextFacts) -> bool:
     return facts.payment is not None and all(PAYING.search(fold(one.evidence.words)) for one in facts.requests)
 
 
-def _make_deadline(facts: Facts, about: About) -> Hint[datetime | None]:
+def _make_deadline(facts: TextFacts, about: About) -> Hint[datetime | None]:
     if facts.deadline is None:
         return Hint(None)
     moment = datetime.combine(facts.deadline.day, facts.deadline.clock or END_OF_DAY, about.written_at.tzinfo)
     return Hint(moment, (facts.deadline.evidence,))
 
 
-def _judge_urgency(facts: Facts, about: About, actionable: bool) -> Hint[Urgency]:
+def _judge_urgency(facts: TextFacts, about: About, actionable: bool) -> Hint[Urgency]:
     if not actionable:
         return Hint("low")
     stated = PRIORITIES.get(about.fields.get("priority", "").strip().lower())

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterator, Sequence
 
-from gristmill.models.language.hints.model import NOWHERE, About, Evidence, FoundMention, Identity
+from gristmill.models.language.hints.model import NOWHERE, About, ClientIdentity, FoundMention, TextEvidence
 from gristmill.models.language.hints.sentences import Sentence
 from gristmill.models.language.hints.words import Words, fold, spell
 from gristmill.models.language.structure import ADDRESS
@@ -47,7 +47,7 @@ SHORTEST = 3  # letters of a name
 class Me:
     """The reader's names in all forms in which a text may have them."""
 
-    def __init__(self, me: Identity) -> None:
+    def __init__(self, me: ClientIdentity) -> None:
         self.addresses = frozenset(one.strip().lower() for one in me.addresses if "@" in one)
         names = [fold(one).split() for one in me.names if one.strip()]
         self.parts = frozenset(part.strip(".,") for name in names for part in name if len(part.strip(".,")) >= SHORTEST)
@@ -111,7 +111,7 @@ def _find_field(about: About, me: Me) -> Iterator[FoundMention]:
 def _find_assigned_to_you(words: Words, sentences: Sequence[Sentence], about: About) -> Iterator[FoundMention]:
     for sentence in sentences:
         if match := ASSIGNED_TO_YOU.search(words.text, sentence.start, sentence.stop):
-            yield FoundMention("you", "assignee", Evidence(match.start(), match.end(), match[0]))
+            yield FoundMention("you", "assignee", TextEvidence(match.start(), match.end(), match[0]))
             return
 
 
@@ -121,18 +121,18 @@ def _find_at(text: str, sentences: Sequence[Sentence], me: Me) -> Iterator[Found
             handle = fold((match[1] or match[3]).rstrip(".-"))
             whole = handle + fold(match[2]) if match[2] else ""
             if whole in me.handles:
-                yield FoundMention(match[0].lstrip("@"), "mention", Evidence(match.start(), match.end(), match[0]))
+                yield FoundMention(match[0].lstrip("@"), "mention", TextEvidence(match.start(), match.end(), match[0]))
             elif handle in me.handles or handle in me.addresses:
                 stop = match.end(1) if match[1] else match.end()
                 words = text[match.start() : stop].rstrip(".-")
-                yield FoundMention(handle, "mention", Evidence(match.start(), match.start() + len(words), words))
+                yield FoundMention(handle, "mention", TextEvidence(match.start(), match.start() + len(words), words))
 
 
 def _find_addresses(text: str, sentences: Sequence[Sentence], me: Me) -> Iterator[FoundMention]:
     for sentence in sentences:
         for match in ADDRESS.finditer(text, sentence.start, sentence.stop):
             if match[0].lower() in me.addresses and not FOOTER.search(text[sentence.start : sentence.stop]):
-                yield FoundMention(match[0], "address", Evidence(match.start(), match.end(), match[0]))
+                yield FoundMention(match[0], "address", TextEvidence(match.start(), match.end(), match[0]))
 
 
 def _find_greeting(words: Words, sentences: Sequence[Sentence], me: Me) -> Iterator[FoundMention]:
@@ -148,7 +148,9 @@ def _find_greeting(words: Words, sentences: Sequence[Sentence], me: Me) -> Itera
             if me.is_name(low):
                 stop = words[place].stop
                 start = words[first].start
-                yield FoundMention(words.written(place), "greeting", Evidence(start, stop, words.text[start:stop]))
+                yield FoundMention(
+                    words.read_word(place), "greeting", TextEvidence(start, stop, words.text[start:stop])
+                )
                 return
             if low in (",", "!", ".", ":") and place > first + 1 and not _goes_on(words, place, me):
                 break
@@ -179,13 +181,15 @@ def _find_assignees(
             if me.is_person(match[1]):
                 written = match[0].strip()
                 start = match.start() + match[0].index(written) if written else match.start()
-                yield FoundMention(match[1].strip(" *|"), "assignee", Evidence(start, start + len(written), written))
+                yield FoundMention(
+                    match[1].strip(" *|"), "assignee", TextEvidence(start, start + len(written), written)
+                )
     for sentence in asking:
         for place in range(sentence.first, sentence.after):
             if me.is_name(words.low(place)) and words.is_capital(place) and _is_actor(words, sentence, place, me):
                 word = words[place]
                 yield FoundMention(
-                    words.written(place), "assignee", Evidence(word.start, word.stop, words.written(place))
+                    words.read_word(place), "assignee", TextEvidence(word.start, word.stop, words.read_word(place))
                 )
                 break
 

@@ -18,7 +18,7 @@ NoiseKind = Literal[
 
 
 @dataclass(frozen=True, slots=True)
-class Evidence:
+class TextEvidence:
     """A place in the text: `text[start:stop] == words`. It is empty for a fact that a field or a header states."""
 
     start: int
@@ -26,7 +26,7 @@ class Evidence:
     words: str
 
 
-NOWHERE = Evidence(0, 0, "")
+NOWHERE = TextEvidence(0, 0, "")
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +35,7 @@ class FoundDate:
 
     day: date
     clock: time | None
-    evidence: Evidence
+    evidence: TextEvidence
     is_deadline: bool
 
 
@@ -45,7 +45,7 @@ class FoundAmount:
 
     value: Decimal
     currency: str
-    evidence: Evidence
+    evidence: TextEvidence
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +54,7 @@ class FoundReference:
 
     kind: ReferenceKind
     value: str
-    evidence: Evidence
+    evidence: TextEvidence
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +63,7 @@ class FoundRequest:
 
     kind: Literal["question", "request"]
     score: float
-    evidence: Evidence
+    evidence: TextEvidence
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +72,7 @@ class FoundMention:
 
     who: str
     kind: MentionKind
-    evidence: Evidence
+    evidence: TextEvidence
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +81,7 @@ class Noise:
 
     kind: NoiseKind
     because: str
-    evidence: Evidence | None
+    evidence: TextEvidence | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,11 +90,11 @@ class Payment:
 
     amount: FoundAmount | None
     due: date | None
-    evidence: tuple[Evidence, ...]
+    evidence: tuple[TextEvidence, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Identity:
+class ClientIdentity:
     """Who “me” is: the names and addresses of a client."""
 
     names: tuple[str, ...] = ()
@@ -112,11 +112,11 @@ class About:
     recipients: tuple[str, ...] = ()
     headers: Mapping[str, str] = field(default_factory=dict[str, str])  # by names in lower case
     fields: Mapping[str, str] = field(default_factory=dict[str, str])  # of a tracker: assignee, state, due, priority
-    me: Identity = Identity()
+    me: ClientIdentity = ClientIdentity()
 
 
 @dataclass(frozen=True)
-class Facts:
+class TextFacts:
     """Everything that the rules found in a text."""
 
     language: str = ""  # en, de, cs, hr, or unknown
@@ -128,8 +128,8 @@ class Facts:
     noise: tuple[Noise, ...] = ()
     payment: Payment | None = None
     deadline: FoundDate | None = None  # the earliest that is not before the item's own date
-    urgent: Evidence | None = None
-    suspicion: Evidence | None = None  # it gives orders to a machine, or lures for passwords or money
+    urgent: TextEvidence | None = None
+    suspicion: TextEvidence | None = None  # it gives orders to a machine, or lures for passwords or money
     is_contract: bool = False  # or terms of trade: it says how bills are paid, and is none
 
     def as_json(self) -> dict[str, Any]:
@@ -137,7 +137,7 @@ class Facts:
         return cast(dict[str, Any], msgspec.to_builtins(self))
 
     @classmethod
-    def from_json(cls, stored: object) -> "Facts":
+    def from_json(cls, stored: object) -> "TextFacts":
         """The facts of a decision that was stored."""
         return msgspec.convert(stored, cls)
 
@@ -147,7 +147,7 @@ class Hint(Generic[T]):
     """A value, and the places in the text from which it was taken."""
 
     value: T
-    evidence: tuple[Evidence, ...] = ()
+    evidence: tuple[TextEvidence, ...] = ()
 
 
 @dataclass(frozen=True)

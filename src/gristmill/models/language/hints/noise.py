@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterator, Sequence
 
-from gristmill.models.language.hints.model import About, Evidence, Noise, NoiseKind
+from gristmill.models.language.hints.model import About, Noise, NoiseKind, TextEvidence
 from gristmill.models.language.hints.sentences import Sentence
 from gristmill.models.language.hints.words import Words, spell
 
@@ -152,19 +152,21 @@ def _read_subject(text: str, about: About) -> Iterator[Noise]:
         if match := pattern.match(subject):
             found = match[0].strip()
             place = text.find(found, 0, len(subject) + len(found) + 2) if found else -1
-            evidence = Evidence(place, place + len(found), found) if place >= 0 else None
+            evidence = TextEvidence(place, place + len(found), found) if place >= 0 else None
             yield Noise(kind, "the subject says so", evidence)
 
 
 def _read_text(words: Words, sentences: Sequence[Sentence], about: About) -> Iterator[Noise]:
     for sentence in sentences[:6]:
         if match := AWAY.search(words.text, sentence.start, sentence.stop):
-            yield Noise("auto_reply", "it says that the writer is away", Evidence(match.start(), match.end(), match[0]))
+            yield Noise(
+                "auto_reply", "it says that the writer is away", TextEvidence(match.start(), match.end(), match[0])
+            )
             break
     for sentence in sentences[-12:]:
         match = UNSUBSCRIBE.search(words.text, sentence.start, sentence.stop)
         if match := match or LEAVING.fullmatch(words.text, sentence.start, sentence.stop):
-            yield Noise("newsletter", "one can unsubscribe", Evidence(match.start(), match.end(), match[0]))
+            yield Noise("newsletter", "one can unsubscribe", TextEvidence(match.start(), match.end(), match[0]))
             break
 
 
@@ -184,4 +186,4 @@ def _find_acknowledgement(words: Words, sentences: Sequence[Sentence]) -> Noise 
     if not THANKING.intersection(said) or named > 2 or known < named * 2 or any(low.isdecimal() for low in said):
         return None
     first, last = sentences[0].start, max(words[words.find(stop) - 1].stop, sentences[0].start)
-    return Noise("acknowledgement", "it only thanks or agrees", Evidence(first, last, words.text[first:last]))
+    return Noise("acknowledgement", "it only thanks or agrees", TextEvidence(first, last, words.text[first:last]))

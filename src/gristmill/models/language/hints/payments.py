@@ -8,12 +8,12 @@ from datetime import date
 from gristmill.models.language.hints.indirect import HEARD_IN
 from gristmill.models.language.hints.model import (
     About,
-    Evidence,
     FoundAmount,
     FoundDate,
     FoundReference,
     Noise,
     Payment,
+    TextEvidence,
 )
 from gristmill.models.language.hints.opinion import sounds_like_bill, sounds_like_receipt
 from gristmill.models.language.hints.phrases import compile_phrases
@@ -360,7 +360,7 @@ def _choose_amount(demands: Sequence[Sentence], amounts: Sequence[FoundAmount]) 
     return max(near or amounts, key=lambda one: one.value, default=None)
 
 
-def _point_at(words: Words, sentence: Sentence, pattern: re.Pattern[str]) -> Evidence:
+def _point_at(words: Words, sentence: Sentence, pattern: re.Pattern[str]) -> TextEvidence:
     """The words of the text that a pattern found in the folded sentence."""
     match = pattern.search(sentence.low)
     if match is None:
@@ -368,4 +368,4 @@ def _point_at(words: Words, sentence: Sentence, pattern: re.Pattern[str]) -> Evi
     first = sentence.first + sentence.low.count(" ", 0, match.start())
     last = sentence.first + sentence.low.count(" ", 0, match.end())
     start, stop = words[first].start, words[min(last, sentence.after - 1)].stop
-    return Evidence(start, stop, words.text[start:stop])
+    return TextEvidence(start, stop, words.text[start:stop])

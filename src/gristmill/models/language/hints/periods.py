@@ -93,7 +93,7 @@ def _read_joined_end(words: Words, place: int, calendar: Calendar) -> Read | Non
 def _is_edge_word(words: Words, place: int) -> bool:
     """EOD and COB are written in capitals, or behind a word that asks for them."""
     low = words.low(place)
-    return len(low) > 3 or words.written(place).isupper() or words.low(place - 1) in ("by", "until", "before")
+    return len(low) > 3 or words.read_word(place).isupper() or words.low(place - 1) in ("by", "until", "before")
 
 
 def _read_edge_of_period(words: Words, place: int, at: int, edge: int, ahead: int, calendar: Calendar) -> Read | None:
@@ -165,7 +165,7 @@ def _read_quarter(words: Words, place: int, at: int, edge: int, calendar: Calend
 
 def read_week_number(words: Words, place: int, calendar: Calendar) -> Read | None:
     """KW 23, CW 23: its Monday. A power of 23 kW is no week."""
-    written = words.written(place)
+    written = words.read_word(place)
     if written not in ("KW", "CW", "Kw") or words.number(place - 1) is not None:
         return None
     return _read_week_number(words, place, place, BEGIN, calendar)

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterator
 
-from gristmill.models.language.hints.model import Evidence, FoundReference, ReferenceKind
+from gristmill.models.language.hints.model import FoundReference, ReferenceKind, TextEvidence
 from gristmill.models.language.ibans import find_ibans
 from gristmill.models.language.structure import ID, NO_ID
 
@@ -108,4 +108,4 @@ def _is_number_of_its_own(value: str) -> bool:
 
 
 def _make(kind: ReferenceKind, value: str, text: str, start: int, stop: int) -> FoundReference:
-    return FoundReference(kind, value.upper().rstrip("."), Evidence(start, stop, text[start:stop]))
+    return FoundReference(kind, value.upper().rstrip("."), TextEvidence(start, stop, text[start:stop]))

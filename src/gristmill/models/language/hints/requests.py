@@ -177,7 +177,7 @@ def _is_own_part(words: Words, sentence: Sentence, about: About) -> bool:
     said = sentence.low.split()[place - sentence.first :]
     if not named or len(said) < 3 or said[0] in (",", "und", "and", "a", "i", "&", ";"):
         return False
-    written = [words.written(one).lower() for one in range(place, min(place + 4, sentence.after))]
+    written = [words.read_word(one).lower() for one in range(place, min(place + 4, sentence.after))]
     past = any(PAST.fullmatch(one) for one in said[:3]) or any(map(ENDED.match, written))  # zavolala, but not zavolá
     return not past and not SETTLED.search(sentence.low)
 

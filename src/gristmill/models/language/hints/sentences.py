@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
-from gristmill.models.language.hints.model import Evidence
+from gristmill.models.language.hints.model import TextEvidence
 from gristmill.models.language.hints.words import Words, spell
 
 LONGEST = 600  # characters of one sentence; a longer one is a table or a log
@@ -31,8 +31,8 @@ class Sentence(NamedTuple):
     after: int  # the place behind its last word
     low: str
 
-    def get_evidence(self, text: str) -> Evidence:
-        return Evidence(self.start, self.stop, text[self.start : self.stop])
+    def get_evidence(self, text: str) -> TextEvidence:
+        return TextEvidence(self.start, self.stop, text[self.start : self.stop])
 
 
 def split_sentences(words: Words, spans: Iterable[tuple[int, int]]) -> Iterator[Sentence]:

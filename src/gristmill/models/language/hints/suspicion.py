@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterable
 
-from gristmill.models.language.hints.model import Evidence
+from gristmill.models.language.hints.model import TextEvidence
 
 # Orders to whatever program reads the text.
 INJECTION = (
@@ -45,12 +45,12 @@ LURE = re.compile(rf"\b{ASKED}\b[^.!?\n]{{0,80}}\b{SECRET}\b|\b{SECRET}\b[^.!?\n
 THREATENED = re.compile(rf"\b{THREAT}\b", re.IGNORECASE)
 
 
-def find_suspicion(text: str, spans: Iterable[tuple[int, int]]) -> Evidence | None:
+def find_suspicion(text: str, spans: Iterable[tuple[int, int]]) -> TextEvidence | None:
     """The words by which a text shows that it wants to lead astray; a lure also has a threat and something to click."""
     for start, stop in spans:
         match = ORDER.search(text, start, stop)
         if match is None and THREATENED.search(text, start, stop) and LINK.search(text, start, stop):
             match = LURE.search(text, start, stop)
         if match is not None:
-            return Evidence(match.start(), match.end(), match[0])
+            return TextEvidence(match.start(), match.end(), match[0])
     return None

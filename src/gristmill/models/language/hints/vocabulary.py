@@ -103,7 +103,7 @@ def find_weekday(words: Words, place: int, language: str) -> int | None:
 
 def _is_meant(words: Words, place: int, own: str, language: str) -> bool:
     """Whether a word is meant as the weekday of its language: a Patek is a watch, patku a duck."""
-    written = words.written(place)
+    written = words.read_word(place)
     if own in ("en", "de") or own == language or not written.isascii():
         return True
     if language and language not in SLAVIC:

@@ -87,14 +87,14 @@ class Words:
                 return int(word.low)
         return None
 
-    def written(self, place: int) -> str:
+    def read_word(self, place: int) -> str:
         """The word at a place as the text writes it; empty outside the text."""
         if not 0 <= place < len(self._words):
             return ""
         return self.text[self._words[place].start : self._words[place].stop]
 
     def is_capital(self, place: int) -> bool:
-        return self.written(place)[:1].isupper()
+        return self.read_word(place)[:1].isupper()
 
     def is_close(self, place: int) -> bool:
         """Whether nothing stands between a word and the next one."""

@@ -7,17 +7,17 @@ from dataclasses import dataclass
 from typing import Any
 
 from gristmill.agents.effects import Ledger
-from gristmill.agents.provenance import Words, listen
+from gristmill.agents.provenance import RunWords, listen
 from gristmill.agents.runs import (
-    Answer,
-    Asked,
     Context,
     Level,
     Question,
+    QuestionToAsk,
     ReadText,
     Run,
     Stepping,
-    Waiting,
+    UserAnswer,
+    WaitingForUser,
     ask,
     begin_step,
     end_step,
@@ -32,7 +32,7 @@ from gristmill.agents.runs import (
     put_context,
 )
 from gristmill.agents.thinking import Thinker
-from gristmill.agents.tools import AnyTool, Bench, Toolbox
+from gristmill.agents.tools import AnyTool, Toolbox, ToolContext
 from gristmill.agents.workspaces import Workspace, find_repository, host_name, make_place, open_workspace
 from gristmill.db import Database, Tx
 from gristmill.ids import StepId
@@ -40,7 +40,7 @@ from gristmill.settings import Settings
 
 
 @dataclass(frozen=True)
-class Desk:
+class RunHandle:
     """One run in the hands of one worker. Whatever a graph does for the run, it does here."""
 
     db: Database
@@ -51,7 +51,7 @@ class Desk:
 
     @property
     def settings(self) -> Settings:
-        return self.toolbox.bench.settings
+        return self.toolbox.context.settings
 
     def budget(self, wanted: int) -> int:
         """Tokens of a prompt: as many as are wanted, and the model has room for."""
@@ -73,15 +73,15 @@ class Desk:
         async with self.db.reading() as tx:
             return await load_contexts(tx, self.run.id)
 
-    async def ask(self, *asked: Asked) -> list[Answer]:
-        """The answers of a person, each to its own question; Waiting until all of them are given."""
+    async def ask(self, *asked: QuestionToAsk) -> list[UserAnswer]:
+        """The answers of a person, each to its own question; WaitingForUser until all of them are given."""
         async with self.db.transaction() as tx:
             await hold_run(tx, self.run.id, self.fence)
             found = [await ask(tx, self.run.id, one) for one in asked]
         waiting = [one for one in found if one.state == "open"]
         if waiting:
-            raise Waiting(f"Question {waiting[0].id} waits for a person: {waiting[0].sentence}")
-        return [Answer(one.key, one.sentence, one.choice or "", one.answer, one.answered_by or "") for one in found]
+            raise WaitingForUser(f"Question {waiting[0].id} waits for a person: {waiting[0].sentence}")
+        return [UserAnswer(one.key, one.sentence, one.choice or "", one.answer, one.answered_by or "") for one in found]
 
     @asynccontextmanager
     async def step(
@@ -98,7 +98,7 @@ class Desk:
         made = Stepping(id_, say=say)
         try:
             yield made
-        except Waiting as waiting:
+        except WaitingForUser as waiting:
             async with self.db.transaction() as tx:
                 await end_step(tx, id_, output=note_waiting(made.output, str(waiting)), cost=made.cost)
             raise
@@ -110,7 +110,7 @@ class Desk:
             await end_step(tx, id_, output=made.output, cost=made.cost)
 
 
-async def load_words(tx: Tx, run: Run) -> Words:
+async def load_words(tx: Tx, run: Run) -> RunWords:
     """Who said what to a run: persons in its request and their answers, and the texts that it read."""
     answers = [one.answer for one in await load_answers(tx, run.id)]
     read = await load_texts(tx, run.id)
@@ -140,5 +140,5 @@ class WorkspaceOpener:
             return self._opened
 
 
-def make_toolbox(bench: Bench, fence: int, words: Words, tools: Iterable[AnyTool]) -> Toolbox:
-    return Toolbox(bench, Ledger(bench.db, bench.run.id, fence), tools, words)
+def make_toolbox(context: ToolContext, fence: int, words: RunWords, tools: Iterable[AnyTool]) -> Toolbox:
+    return Toolbox(context, Ledger(context.db, context.run.id, fence), tools, words)
