@@ -1,12 +1,20 @@
 """Numbers and texts of others, as people read them."""
 
 import unicodedata
+from collections.abc import Iterable
 from datetime import timedelta
 
 
 def format_count(n: int, thing: str) -> str:
     """`1 page`, `2,000 pages`."""
     return f"{n:,} {thing}{'' if n == 1 else 's'}"
+
+
+def join_sentences(sentences: Iterable[str]) -> str:
+    """Sentences one after the other, each with one stop at its end."""
+    return " ".join(
+        one if one.endswith((".", "!", "?", "…")) else f"{one}." for one in map(str.strip, sentences) if one
+    )
 
 
 def format_bytes(size: int) -> str:

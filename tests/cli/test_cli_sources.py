@@ -4,6 +4,9 @@ from pathlib import Path
 
 import pytest
 
+from gristmill.cli.sources import name_loss
+from gristmill.wording import join_sentences
+
 
 @pytest.fixture
 def letters(cli, tmp_path: Path) -> Path:
@@ -72,3 +75,19 @@ def test_a_folder_that_is_not_there_is_refused_unless_workers_elsewhere_may_have
     refused = cli(*words)
     assert refused.code == 1
     assert refused.err == f"There is no folder {tmp_path / 'nowhere'}: make it first, or mend the path.\n"
+
+
+def test_everybodys_source_is_named_by_the_client_global_as_in_a_search(cli, tmp_path):
+    (tmp_path / "letters").mkdir()
+    assert cli("source", "add", "eml", "letters", f"path={tmp_path / 'letters'}").code == 0
+    assert [one["name"] for one in cli("source", "ls", "--client", "GLOBAL", "--json").json] == ["letters"]
+    assert cli("source", "rm", "letters", "--client", "GLOBAL", "--yes").out == "Removed letters.\n"
+
+
+def test_what_went_with_a_source_is_told_in_words():
+    assert name_loss("documents", 1) == "1 document"
+    assert name_loss("nodes_weaker", 21) == "21 nodes that lost evidence"
+
+
+def test_sentences_that_follow_each_other_have_one_stop_each():
+    assert join_sentences(["It is new.", "It changes 7, 4", ""]) == "It is new. It changes 7, 4."

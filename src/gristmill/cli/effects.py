@@ -10,6 +10,7 @@ from gristmill.agents import EffectRow, list_effects, list_newest_effects, load_
 from gristmill.cli.output import Json, emit, make_facts, make_table, shorten
 from gristmill.cli.session import run, session
 from gristmill.ids import RunId
+from gristmill.wording import join_sentences
 
 app = typer.Typer(no_args_is_help=True)
 
@@ -70,8 +71,8 @@ def _show_one(one: EffectRow) -> RenderableType:
             (f"effect {one.id}", one.summary),
             ("state", f"{one.state}{f', attempt {one.attempt}' if one.attempt > 1 else ''}"),
             ("call", f"{one.tool} {shorten(one.arguments, 200)}"),
-            ("who said it", "; ".join(said)),
-            ("asked because", "; ".join(one.reasons)),
+            ("who said it", join_sentences(said)),
+            ("asked because", join_sentences(one.reasons)),
             ("approved by", one.approved_by),
             ("result", shorten(one.result["text"], 200) if one.result else None),
             ("error", one.error),

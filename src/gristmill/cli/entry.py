@@ -187,6 +187,7 @@ def explain_misuse(error: TyperException) -> str:
         if isinstance(wrong, ValidationError):
             name = error.param.get_error_hint().strip("'")
             what = f"{name} is wrong: {explain_reason(wrong.errors()[0])}"
+    what = what.rstrip(".")
     context = getattr(error, "ctx", None)
     return what and (f"{what}; see {context.command_path} --help." if context else f"{what}.")
 

@@ -92,13 +92,23 @@ def _describe(policy: Policy, scope: Scope, is_own: bool) -> dict[str, Any]:
     return {"client": scope.client, "project": scope.project, "is_own": is_own, **vars(policy)}
 
 
+def _name_origin(scope: Scope) -> str:
+    """Where a scope without a policy of its own has it from."""
+    above = "its client or everybody's" if scope.project else "everybody's"
+    return (
+        f": it has no policy of its own, and follows {above}"
+        if scope.client
+        else ": as Gristmill has it; nobody has set one"
+    )
+
+
 def _show(policy: Policy, scope: Scope, is_own: bool) -> RenderableType:
     def list_or(values: Any, otherwise: str) -> str:
         return ", ".join(values) or otherwise
 
     return make_facts(
         [
-            ("for", f"{format_scope(scope.client, scope.project)}{'' if is_own else ', from above it'}"),
+            ("for", format_scope(scope.client, scope.project) + ("" if is_own else _name_origin(scope))),
             ("branches", list_or(policy.branches, "none may be written")),
             ("forbidden files", list_or(policy.forbidden_files, "none")),
             ("files of a run", policy.max_files),

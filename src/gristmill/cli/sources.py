@@ -238,8 +238,14 @@ def rm(
     what = f"the source {name}" + ("" if keep else " and its documents")
     confirm_removal(what, yes=yes, as_json=json)
     gone = run(_remove(name, client, project, keep=keep))
-    told = ", ".join(f"{n:,} {thing}" for thing, n in gone.items() if n)
+    told = ", ".join(name_loss(thing, n) for thing, n in gone.items() if n)
     emit(json, gone, lambda: f"Removed {name}" + (f": {told}." if told else "."))
+
+
+def name_loss(thing: str, n: int) -> str:
+    """`1 document`, `21 nodes that lost evidence`."""
+    what, _, weaker = thing.partition("_")
+    return format_count(n, what.removesuffix("s")) + (" that lost evidence" if weaker else "")
 
 
 # --- what they do

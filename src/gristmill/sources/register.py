@@ -143,6 +143,7 @@ async def get_source(tx: Tx, id_: SourceId) -> Source:
 
 async def find_source(tx: Tx, name: str, client: str | None = None, project: str | None = None) -> Source:
     """The source of this name; where several clients have one, the client must be named."""
+    client = "" if client == str(GLOBAL) else client
     found = await tx.all(SQL["find_by_name"], Source, name=name, client=client, project=project)
     if not found:
         raise Unknown(f"There is no source “{name}”: gristmill source ls lists them.")
@@ -152,6 +153,7 @@ async def find_source(tx: Tx, name: str, client: str | None = None, project: str
 
 
 async def list_sources(tx: Tx, client: str | None = None, project: str | None = None) -> list[Source]:
+    client = "" if client == str(GLOBAL) else client
     return await tx.all(SQL["list_sources"], Source, client=client, project=project)
 
 
