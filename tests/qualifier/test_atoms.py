@@ -76,6 +76,7 @@ async def test_it_waits_for_the_document_and_goes_with_it(desk: ItemDesk):
         scope = await find_scope(tx, ACME)
         assert scope is not None
         assert await find_written(tx, scope, "atom:email::9@beta.example") is not None
+    assert taken.document is not None
     async with desk.db.transaction() as tx:
         await remove(tx, [taken.document])
         assert await find_written(tx, scope, "atom:email::9@beta.example") is None
@@ -125,6 +126,7 @@ async def test_an_item_whose_document_goes_while_its_chunk_is_kept_is_tried_agai
     answer = await keep_atom(KeepAtom(**letter), db=desk.db, embedders=EMBEDDER)
     assert isinstance(answer, Done)
     assert answer.write
+    assert taken.document is not None
     async with desk.db.transaction() as tx:
         await remove(tx, [taken.document])
     with pytest.raises(Transient):

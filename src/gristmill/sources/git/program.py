@@ -16,6 +16,7 @@ from gristmill.settings import environment
 from gristmill.wording import format_bytes
 
 LONGEST_ERROR = 300  # characters of what git says
+LONGEST_REASON = 2_000  # characters of a line that may tell one
 LONGEST_COMPLAINT = 16_384  # bytes of its complaints that are kept
 PATIENCE = 600.0  # seconds for a question about the clone
 MOST_SAID = 1 << 30  # bytes of one answer: a list of ten million commits
@@ -173,7 +174,8 @@ def explain(command: str, complaint: str) -> Exception:
     """The error that git's complaint means, in the first words that tell a reason."""
     lines = [line.strip("@ \t\r") for line in complaint.splitlines()]
     lines = [line for line in lines if line]
-    reasons = [line for line in lines if not line.casefold().startswith(BESIDE)]
+    # a line without an end is no reason: a server that floods us says its last words behind it
+    reasons = [line for line in lines if not line.casefold().startswith(BESIDE) and len(line) <= LONGEST_REASON]
     words = " ".join((reasons or lines or ["it says nothing"])[0].split())[:LONGEST_ERROR]
     low = complaint.casefold()
     if any(sign in low for sign in TOO_LARGE):
