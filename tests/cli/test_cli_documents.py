@@ -149,7 +149,7 @@ def test_of_very_many_parts_the_first_are_shown_and_the_others_counted(cli, fold
 async def _attached(tx: Tx) -> None:
     """A plan that came with a letter."""
     letter, plan = await placed(tx, name="letter.eml"), await placed(tx, name="plan.md", title="The plan")
-    within_it = "UPDATE document SET container = %(letter)s WHERE id = %(plan)s"
+    within_it = "UPDATE document SET container = %(letter)s, task = id WHERE id = %(plan)s"  # a note of it has no task
     await tx.execute(within_it, letter=letter, plan=plan)
     for chunk in await chunked(tx, plan, "New millstones come in May."):
         await searchable(tx, chunk)

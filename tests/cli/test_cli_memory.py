@@ -16,7 +16,7 @@ async def remember_some(tx: Tx) -> None:
     run = await load_run(tx, await start_run(tx, RunWish("Release it.", "anna", MILL)))
     await remember(tx, run, "background", "Released it.", {"files": ["main.py"]})
     await learn(tx, run, [ProcedureStep("git", "commit")])
-    await remember_in(tx, Scope("beta"), "chat", "Talked.")
+    await remember_in(tx, Scope("beta"), "anna", "chat", "Talked.")
 
 
 def test_memory_is_listed_and_forgotten(cli: Any, url: str) -> None:
