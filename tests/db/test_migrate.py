@@ -388,6 +388,7 @@ PINNED = {  # by the beginning of its checksum: whoever adds a migration adds it
     "sources/0008_forgotten": "46a1b71991df",
     "sources/0009_pages_of_links": "7003b8bc0e78",
     "sources/0010_in_hand": "39c16c1e5081",
+    "sources/0011_wishes": "ba866e7f82d7",
     "knowledge/0002_merges": "b935525887cf",
     "alarms/0001_tables": "2737fa2ccb71",
     "alarms/0002_lists": "d861491d7649",

@@ -503,12 +503,12 @@ async def test_a_holder_that_is_claimed_while_we_replace_it_keeps_its_letter(db:
         first = await send(tx, Grind(1), unique=Unique("key"))
     one_of = Tx.one
 
-    async def meanwhile(self: Tx, query: Any, **params: Any) -> Any:
+    async def meanwhile(self: Tx, query: Any, *given: Any, **params: Any) -> Any:
         if query == SQL["replace"]:
             monkeypatch.undo()
             async with db.transaction() as other:
                 assert len(await claimed(other, await registered(other))) == 1
-        return await one_of(self, query, **params)
+        return await one_of(self, query, *given, **params)
 
     monkeypatch.setattr(Tx, "one", meanwhile)
     async with db.transaction() as tx:
