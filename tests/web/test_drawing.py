@@ -6,6 +6,7 @@ import pytest
 from fastapi import Request
 
 from gristmill.web.console.drawing import format_ago, format_json, is_within, lay_out, look_of
+from gristmill.web.console.markdown import draw_markdown
 from gristmill.web.console.sorting import read_sort, sort_rows
 
 NOON = datetime(2026, 11, 17, 12, tzinfo=UTC)
@@ -40,6 +41,38 @@ def test_a_page_belongs_to_the_entry_above_it() -> None:
 
 def test_payloads_are_shown_as_people_read_them() -> None:
     assert format_json({"a": [1, "ü"]}) == '{\n  "a": [\n    1,\n    "ü"\n  ]\n}'
+
+
+def test_a_report_has_the_structure_that_its_markdown_says_below_the_headings_of_its_page() -> None:
+    drawn = draw_markdown("# Mill\n\nIt is **done**:\n- one\n- two\n\n|a|b|\n|:-:|--|\n|1|2|")
+    assert "<h3>Mill</h3>" in drawn
+    assert "<strong>done</strong>" in drawn
+    assert "<li>two</li>" in drawn
+    assert "<td>1</td>" in drawn
+    assert "style=" not in drawn
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "<script>alert(1)</script>",
+        "a <b onclick=x()>b</b>",
+        "[click](https://evil.test/?q=secret)",
+        "![](https://evil.test/pixel)",
+        "<https://evil.test>",
+        "[a]: https://evil.test\n\n[a]",
+        "[x](javascript:alert(1))",
+    ],
+)
+def test_what_an_agent_repeats_of_a_page_is_read_and_never_followed(text: str) -> None:
+    drawn = draw_markdown(text)
+    assert not any(sign in drawn for sign in ("<a", "<img", "<script", "<b ", "href="))
+    assert drawn.striptags().replace("\n", " ").split() == text.split()
+
+
+def test_no_character_of_a_report_hides_not_even_behind_its_number() -> None:
+    assert "⟨U+202E⟩" in draw_markdown("pay \u202eevil")
+    assert "\u202e" not in draw_markdown("pay &#x202e;evil")
 
 
 def ask(query: str) -> Request:

@@ -12,6 +12,7 @@ from jinja2 import Environment
 from gristmill.durations import format_duration
 from gristmill.web.assets import link_asset
 from gristmill.web.console import charts
+from gristmill.web.console.markdown import draw_markdown
 from gristmill.web.limits import write_gap
 from gristmill.wording import format_count, format_span, show_unseen
 
@@ -135,4 +136,5 @@ def equip(environment: Environment) -> None:
         "duration": format_duration,
         "gap": write_gap,
         "visible": show_unseen,
+        "markdown": draw_markdown,
     }
