@@ -197,6 +197,14 @@ async def test_a_body_that_is_wrong_is_a_problem_too(web: Web) -> None:
         assert (body, answer.status_code, answer.headers["content-type"]) == (body, 422, PROBLEM)
 
 
+@pytest.mark.parametrize(("kind", "body"), [("text/plain", b'{"name": "a"}'), ("application/json", b"[1]")])
+@pytest.mark.parametrize("path", ["/api/keys", "/v1/chat/completions"])
+async def test_a_body_that_is_no_json_object_is_told_what_to_send(web: Web, path: str, kind: str, body: bytes) -> None:
+    answer = await web.client("operator").post(path, content=body, headers={"Content-Type": kind})
+    assert answer.status_code == 422
+    assert answer.json()["detail"].startswith("The body must be a JSON object")
+
+
 async def test_a_wrong_value_is_not_repeated(web: Web) -> None:
     answer = await web.client("operator").post("/api/keys", json={"name": "a", "role": "sesame-secret"})
     assert answer.status_code == 422

@@ -15,6 +15,7 @@ from gristmill.errors import GristmillError
 from gristmill.serving import Problem, describe_problem, services_of
 from gristmill.telemetry import log
 
+NO_OBJECT = "model_attributes_type"  # pydantic's word for a body that is a list, a text or not read as JSON at all
 MOST_FAULTS = 5  # wrong values of one request that are named
 PROGRAMS = ("/api/", "/v1/", "/mcp", "/healthz", "/readyz", "/metrics", "/static/")
 OPENAI = "/v1/"  # its clients look for an object `error`
@@ -86,6 +87,8 @@ def describe_http_error(error: HTTPException) -> Problem:
 
 def describe_faults(error: RequestValidationError) -> Problem:
     """Which values are wrong and why, without repeating them: they may be secrets, or as long as a book."""
+    if any(one["type"] == NO_OBJECT and one["loc"] == ("body",) for one in error.errors()):
+        return Problem(422, "The body must be a JSON object, sent with the header Content-Type: application/json.")
     faults = [{"at": ".".join(map(str, one["loc"])), "wrong": str(one["msg"])} for one in error.errors()[:MOST_FAULTS]]
     first = faults[0] if faults else {"at": "the request", "wrong": "it cannot be read"}
     return Problem(422, f"{first['at']} is wrong: {first['wrong']}.", faults=faults)
