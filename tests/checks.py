@@ -74,7 +74,9 @@ class Ended:
 
 
 def main() -> int:
-    signal.signal(signal.SIGTERM, signal.default_int_handler)  # a polite end ends the checks, too
+    # a polite end ends the checks, too; and a shell lets what it starts in the background ignore SIGINT, checks included
+    for end in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(end, signal.default_int_handler)
     room = orders().room
     if room and not tests_of(room):
         sys.stderr.write(f"There is no room “{room}”: neither tests/{room} nor tests/test_{room}.py is here.\n")
