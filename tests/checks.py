@@ -74,7 +74,7 @@ class Ended:
 
 
 def main() -> int:
-    # a polite end ends the checks, too; and a shell lets what it starts in the background ignore SIGINT, checks included
+    # a polite end ends the checks, too; what a shell starts in the background ignores SIGINT, unless it is told not to
     for end in (signal.SIGTERM, signal.SIGINT):
         signal.signal(end, signal.default_int_handler)
     room = orders().room
