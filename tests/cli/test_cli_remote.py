@@ -91,7 +91,7 @@ def test_a_search_and_the_queues_are_asked_elsewhere(cli, served, monkeypatch):
 def test_a_command_for_the_machine_itself_says_so(cli, words):
     said = cli(*words, "--server", "http://mill.example.org:6455")
     assert said.code == 1
-    assert "works on the machine of the server alone" in said.err
+    assert "works only on the machine of the server" in said.err
 
 
 @pytest.mark.parametrize("address", ["mill.example.org", "", "ftp://x"])

@@ -90,7 +90,7 @@ def test_the_first_ctrl_c_says_what_is_finished_and_then_ends(start_up, inbox, u
     told = read_line_with(process, "Finishing")
     assert ("of ocr" in told, "for at most 2 s" in told) == (True, True)
     _, err = process.communicate(timeout=PATIENCE)
-    assert (process.returncode, err.splitlines()[-1]) == (130, "Stopped; nothing is left in hand.")
+    assert (process.returncode, err.splitlines()[-1]) == (130, "Stopped; the workers hold no task any more.")
     assert count_running_scans(url) == 0
     assert not any(one.is_running() for one in workers)
 

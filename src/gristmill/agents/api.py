@@ -310,7 +310,7 @@ async def get_question(request: Request, caller: Viewer, id: Number) -> ShownQue
 
 @QUESTIONS.post("/{id}/answer")
 async def post_answer(request: Request, caller: Manager, id: Number, body: GivenAnswer) -> ShownQuestion:
-    """Answer a question; the last open one of a run lets it go on."""
+    """Answer a question; when none of its questions is open any more, the run goes on."""
     return show_question(await answer(request, caller, QuestionId(id), body.choice, body.answer))
 
 

@@ -96,7 +96,7 @@ class ShownChannel(BaseModel):
 
 
 class Acknowledgement(BaseModel):
-    """A word for the others."""
+    """A note for the other people."""
 
     note: str = Field(default="", max_length=1_000)
 

@@ -1,4 +1,4 @@
-"""`gristmill add`: take in files, and see them ground."""
+"""`gristmill add`: take in files, and see how far each document is."""
 
 from collections import Counter
 from collections.abc import Callable, Generator, Sequence
@@ -34,12 +34,12 @@ def add(
     paths: Annotated[list[str], typer.Argument(help="Files, folders or patterns.")],
     client: Client = None,
     project: Project = None,
-    wait: Annotated[bool, typer.Option("--wait", help="Show how they are ground, until all is done.")] = False,
+    wait: Annotated[bool, typer.Option("--wait", help="Show the progress until all documents have ended.")] = False,
     json: Json = False,
 ) -> None:
-    """Take in documents; those whose content is known are skipped, those that changed get a new version.
+    """Take in documents: known content is skipped, a changed document gets a new version.
 
-    For those that are known and failed, it says why, and how to try them again.
+    If a known document has failed, it says why, and how to try it again.
 
     Example: gristmill add contracts/ 'mail/*.eml' --client acme --wait
     """
@@ -90,7 +90,7 @@ async def _add(files: Sequence[Path], scope: Scope, wait: bool, as_json: bool) -
 
 
 def make_intake(at: Session, scope: Scope, *, patient: bool = False) -> FileIntake:
-    """Adds files, with a bar where somebody watches; a `patient` one waits for a database that is away."""
+    """Adds files, with a bar in a terminal; a `patient` intake waits while the database cannot be reached."""
     return FileIntake(at.db, at.settings, scope, Reporter(warn, _show_bar), patient=patient)
 
 

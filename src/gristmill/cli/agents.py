@@ -1,4 +1,4 @@
-"""`gristmill agents`: who may do what in runs, and what each agent has cost and managed."""
+"""`gristmill agents`: what each agent does in runs, what it has cost, and how often it succeeded."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""`gristmill alarms`: what is not as it should be, who knows of it, and whether channels work."""
+"""`gristmill alarms`: what is wrong, which people know of it, and whether channels work."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ Limit = Annotated[int, typer.Option(min=1, max=10_000, help="How many at most.")
 
 @dataclass(frozen=True)
 class AlarmsSeen:
-    """The alarms, and why an empty list may mean nothing."""
+    """The alarms; `silence` says why an empty list does not mean that all is well."""
 
     alarms: Sequence[Alarm]
     silence: str | None
@@ -30,7 +30,7 @@ def register(root: typer.Typer, text: str) -> None:
 
 @app.command("list")
 def list_(
-    state: Annotated[States, typer.Option(help="Those that last, those that are over, or all.")] = "open",
+    state: Annotated[States, typer.Option(help="Alarms that last, alarms that are over, or all.")] = "open",
     limit: Limit = 100,
     json: Json = False,
 ) -> None:
@@ -47,10 +47,10 @@ def list_(
 @app.command("ack")
 def ack(
     alarm: Annotated[int, typer.Argument(min=1, help="Its number.")],
-    note: Annotated[str, typer.Option(help="A word for the others.")] = "",
+    note: Annotated[str, typer.Option(help="A note for the other people.")] = "",
     json: Json = False,
 ) -> None:
-    """Say that you know of an alarm: it is not repeated any more. That it is over is told all the same.
+    """Say that you know of an alarm: it is not repeated any more. Its end is still told.
 
     Example: gristmill alarms ack 12 --note "the disk is being replaced"
     """
@@ -73,7 +73,7 @@ def channels(json: Json = False) -> None:
 
 @app.command("test")
 def try_(channel: Annotated[str, typer.Argument(help="Its name in the settings.")], json: Json = False) -> None:
-    """Tell a channel of an alarm that is none, and wait for the answer.
+    """Send a test alarm to a channel, and wait for the answer.
 
     Example: gristmill alarms test ops
     """

@@ -105,7 +105,7 @@ class Teller:
 
     quiet: bool
     answer: dict[str, Any] = field(default_factory=dict[str, Any])
-    told: int = 0  # sentences of the message at hand
+    told: int = 0  # how many sentences of the present message are printed
     message: int | None = None
 
     def tell(self, name: str, fields: dict[str, Any]) -> None:
@@ -164,7 +164,7 @@ def show_sentence(sentence: dict[str, Any]) -> str:
 
 
 def list_sources(answer: dict[str, Any]) -> Iterator[Text]:
-    """Where the answer stands: each place once, with the words themselves."""
+    """The passages that the answer cites: each once, with its words."""
     places = [cited for one in answer["sentences"] if one["verdict"] == "supported" for cited in one["citations"]] or (
         answer["passages"][:SHOWN] if answer["kind"] == "passages" else []
     )

@@ -29,7 +29,7 @@ R = TypeVar("R")
 MOST_LOGGED = 10_000_000  # bytes of worker.log
 COUNTING = 1.0  # seconds to find out what is running: nobody waits longer to hear that a Ctrl-C was understood
 STEADY = 30.0  # seconds after which the process counts as started well
-PAUSES = (0.5, 2.0, 5.0)  # seconds before it is started again; one death more, and somebody must look
+PAUSES = (0.5, 2.0, 5.0)  # seconds before each new start; after one death more, the command ends with an error
 
 
 class Workers:
@@ -91,7 +91,7 @@ async def _start_workers(at: Session) -> Process:
 
 
 def _count_slots(at: Session) -> int:
-    """Enough slots that a phase with all its children at work keeps no other phase from a slot."""
+    """Enough slots for all phases: one whose child processes are all busy must not take the slots of the others."""
     return 4 * ((at.settings.documents.processes or os.cpu_count() or 1) + 1) + 4
 
 

@@ -114,7 +114,7 @@ def stop(bulk: Id, json: Json = False) -> None:
 
 @app.command()
 def undo(bulk: Id, json: Json = False) -> None:
-    """Make every task that it changed as it was before, as far as nothing happened to it since.
+    """Give every task that it changed its former state, unless something happened to the task since.
 
     Example: gristmill bulk undo 7
     """
@@ -147,7 +147,7 @@ async def _run_here(action: Action, wanted: TaskFilter, value: int | None, expec
 
 
 async def _follow(at: Session, bulk: int) -> Bulk:
-    """Do portion after portion here; a worker that does the same is no harm."""
+    """Do portion after portion here. A worker may do the same: the two take turns."""
     with err.status(f"Bulk action {bulk} …") as status:
         while True:
             found = await run_portion(at.db, bulk)

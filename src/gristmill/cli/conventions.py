@@ -48,7 +48,7 @@ def add(
     text: Text,
     client: Client = None,
     project: Project = None,
-    note: Annotated[str, typer.Option(help="Why, for those who read it later.")] = "",
+    note: Annotated[str, typer.Option(help="Why, for people who read it later.")] = "",
     json: Json = False,
 ) -> None:
     """State a convention. It holds for the items that are decided from now on.
@@ -141,7 +141,7 @@ def try_(text: Text, client: Client = None, project: Project = None, since: Sinc
 @app.command("from")
 def from_(
     item: Annotated[int, typer.Argument(min=1, help="The number of a decided item.")],
-    then: Annotated[Fate | None, typer.Option(help="What is to become of such items, if not the same.")] = None,
+    then: Annotated[Fate | None, typer.Option(help="What becomes of items like it, if not the same.")] = None,
     add: Annotated[bool, typer.Option("--add", help="State it at once.")] = False,
     json: Json = False,
 ) -> None:

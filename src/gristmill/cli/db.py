@@ -103,7 +103,7 @@ def url(
 
 @app.command()
 def psql(
-    words: Annotated[list[str] | None, typer.Argument(help="What psql is to be told, after --.")] = None,
+    words: Annotated[list[str] | None, typer.Argument(help="Arguments for psql, after --.")] = None,
     json: Annotated[bool, typer.Option("--json", help="Only print the command that would run.")] = False,
 ) -> None:
     """Open psql on the database, or run one statement.
@@ -119,7 +119,7 @@ def psql(
     if json:
         say_json({"command": command})
     else:
-        # the password goes through the environment: arguments are for everybody to read
+        # the password goes through the environment: every user of the machine can read the arguments
         os.execve(binary, command, environment(PGPASSWORD=secret) if secret else environment())
 
 

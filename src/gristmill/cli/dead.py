@@ -1,4 +1,4 @@
-"""`gristmill dead`: what failed for good, why, and what becomes of it."""
+"""`gristmill dead`: what failed for good, why, and how to replay or remove it."""
 
 from collections.abc import Mapping, Sequence
 from difflib import get_close_matches
@@ -102,7 +102,7 @@ def replay(
     every: Annotated[bool, typer.Option("--all", help="All there are.")] = False,
     json: Json = False,
 ) -> None:
-    """Try dead letters again, with all their attempts before them.
+    """Try dead letters again: each has its full number of attempts again.
 
     Example: gristmill dead replay --cluster 9c1f0b22aa31
     """
@@ -114,12 +114,12 @@ def replay(
 
 @app.command()
 def purge(
-    older_than: Annotated[str | None, typer.Option(help="Those that died longer ago, such as 30d.")] = None,
-    keep: Annotated[int | None, typer.Option(min=0, help="All but the newest so many.")] = None,
+    older_than: Annotated[str | None, typer.Option(help="Remove those that died longer ago, such as 30d.")] = None,
+    keep: Annotated[int | None, typer.Option(min=0, help="Remove all but this many of the newest.")] = None,
     yes: Yes = False,
     json: Json = False,
 ) -> None:
-    """Remove dead letters for good: the old ones, and those beyond a number; as the settings say if not given.
+    """Remove dead letters for good: the old ones, and all beyond a number. The settings name both, if you do not.
 
     Example: gristmill dead purge --older-than 30d --keep 5000 --yes
     """
@@ -190,7 +190,7 @@ def _describe_replay(n: int) -> str:
 
 
 async def _purge(older_than: Any, keep: int) -> int:
-    """Batch after batch, each in a transaction of its own, so that nobody waits for all of it."""
+    """Batch after batch, each in a transaction of its own: a long one would make other transactions wait."""
     purged = 0
     async with session() as at:
         with err.status("Removing …") as status:

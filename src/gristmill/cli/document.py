@@ -122,7 +122,7 @@ def retry(
 
 @app.command()
 def reindex(document: Id, json: Json = False) -> None:
-    """Make a document anew from its bytes; what would come out the same is taken from where it is.
+    """Make a document anew from its bytes; results that would be the same are taken over, not computed again.
 
     Example: gristmill document reindex 12
     """

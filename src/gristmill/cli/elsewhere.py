@@ -27,7 +27,7 @@ REMOTE = {
 
 
 class Elsewhere:
-    """The server that the command line names; None: that of the settings, if any."""
+    """The server that the command line names; None: the server of the settings, if they name one."""
 
     server: ClassVar[str | None] = None
 
@@ -50,7 +50,7 @@ def take_server(words: Sequence[str]) -> list[str]:
 
 
 def _names_server() -> bool:
-    """Whether a server is named; of settings that are wrong the command itself tells: the doctor makes it a check."""
+    """Whether a server is named. Wrong settings are no error here: the command reports them, the doctor as a check."""
     try:
         return find_server() is not None
     except Refused:
@@ -69,7 +69,7 @@ def refuse_local(words: Sequence[str]) -> None:
     if within is None or (within and len(named) > 1 and named[1] not in within):
         meant = " ".join(named[: 2 if within else 1])
         raise Refused(
-            f"gristmill {meant} works on the machine of the server alone: run it there, without --server and "
+            f"gristmill {meant} works only on the machine of the server: run it there, without --server and "
             "GRISTMILL_SERVER."
         )
 

@@ -44,7 +44,7 @@ COMMANDS = {
     "qualify": "Decide about past items again, and see what would differ.",
     "run": "Let agents do something, and follow it; show, answer, stop, watch a run.",
     "runs": "List runs of agents.",
-    "agents": "Who may do what in runs, and what each agent has cost and managed.",
+    "agents": "What each agent does in runs, what it has cost, and how often it succeeded.",
     "question": "What agents ask a person: list, look at, answer.",
     "effects": "The ledger of what agents changed: list, look at.",
     "policy": "What agents may do without asking: show, set.",
@@ -90,12 +90,12 @@ def main(argv: Sequence[str] | None = None) -> int:
     """0 done, 1 refused or failed, 2 not understood, 130 interrupted."""
     code = _run(list(sys.argv[1:] if argv is None else argv))
     try:
-        print(end="", flush=True)  # noqa: T201 nothing more to say; and where the shell closed stdout, nothing at all
+        print(end="", flush=True)  # noqa: T201 only flushes; it does nothing where the shell closed stdout
     except OSError as error:
         # otherwise Python flushes again at its end, and prints a traceback of its own
         os.dup2(os.open(os.devnull, os.O_WRONLY), STDOUT)
         if code == 0 and not isinstance(error, BrokenPipeError):
-            fail(f"What there is to say cannot be written to stdout: {error.strerror}.", as_json=False)
+            fail(f"The output cannot be written to stdout: {error.strerror}.", as_json=False)
         return code or 1
     return code
 

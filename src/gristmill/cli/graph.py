@@ -163,7 +163,7 @@ def rm(
     client: Client = None,
     json: Json = False,
 ) -> None:
-    """Remove an alias; what was joined stays so until its documents are read anew.
+    """Remove an alias; nodes that were joined stay joined until their documents are read again.
 
     Example: gristmill graph alias rm "person::j. doe"
     """

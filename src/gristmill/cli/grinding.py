@@ -115,7 +115,7 @@ def draw_board(
 ) -> RenderableType:
     """Documents that move, then those with errors, then the newest; never more than fits.
 
-    The tally counts all documents, those that are not given too; without one, those that are given are all.
+    The tally also counts documents that are not in `found`; without a tally, the documents in `found` are counted.
     """
     shown = choose_rows(found, max(rows, FEWEST_ROWS))
     grid = Table(box=None, pad_edge=False, header_style="bold", collapse_padding=is_narrow(err))

@@ -61,7 +61,7 @@ def import_(
     ] = "",
     min_length: Annotated[int, typer.Option(min=0, help="The fewest characters of a text.")] = 0,
     rank_by: Annotated[
-        str | None, typer.Option(help="The column whose top and bottom tenth are TOP_10, BOTTOM_10.")
+        str | None, typer.Option(help="Rank by this column: its top tenth is TOP_10, the bottom tenth BOTTOM_10.")
     ] = None,
     embed: Annotated[bool, typer.Option("--embed/--no-embed", help="Make the records findable by meaning.")] = True,
     unique_text: Annotated[
@@ -76,7 +76,7 @@ def import_(
     wait: Annotated[bool, typer.Option("--wait", help="Show the progress until all is loaded and embedded.")] = False,
     json: Json = False,
 ) -> None:
-    """Load tables of records into a project. What is not said is found out, and shown before the load.
+    """Load tables of records into a project. Options that are not given are found out from the file, and shown first.
 
     Example: gristmill import reviews.csv --project reviews --client acme --rank-by rating --wait
     """

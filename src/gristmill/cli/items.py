@@ -130,7 +130,7 @@ def _choose(value: str, allowed: Sequence[Any], what: str) -> Any:
 def list_(
     state: Annotated[list[str] | None, typer.Option(help="Only items in this state. May be repeated.")] = None,
     lane: Annotated[str | None, typer.Option(help=f"Or a lane of the inbox: {', '.join(LANES)}.")] = None,
-    line: Annotated[bool, typer.Option("--line", help="What waits, in the order in which it is taken.")] = False,
+    line: Annotated[bool, typer.Option("--line", help="Items that wait, in the order of their turns.")] = False,
     limit: Annotated[int, typer.Option(min=1, max=10_000, help="How many, the newest first.")] = 50,
     client: Client = None,
     project: Project = None,
@@ -159,7 +159,7 @@ def show(id: Id, json: Json = False) -> None:
 
 @app.command()
 def why(id: Id, json: Json = False) -> None:
-    """Why an item was decided so: the rules that spoke, and the text with the words that they went by.
+    """Why an item was decided so: the rules that applied, and the text with the words that they found.
 
     Example: gristmill item why 7
     """
@@ -309,7 +309,7 @@ async def show_qualified(at: Session, documents: Sequence[DocumentId]) -> None:
 
 
 async def wait_until_decided(at: Session, documents: Sequence[DocumentId]) -> list[tuple[WorkItem, str]]:
-    """A document is read long before it is complete: only an LLM may still be asked."""
+    """The items of these documents and why each was decided; only the advice of an LLM can keep us waiting here."""
     loop = asyncio.get_running_loop()
     end = loop.time() + PATIENCE
     while True:
@@ -321,7 +321,7 @@ async def wait_until_decided(at: Session, documents: Sequence[DocumentId]) -> li
 
 
 async def wait_until_kept(at: Session) -> None:
-    """What was decided is in the graph a moment later: whoever counts its nodes before counts too few."""
+    """Wait until all decisions are in the graph: before that, a count of its nodes is too small."""
     loop = asyncio.get_running_loop()
     end = loop.time() + PATIENCE_WITH_NOTES
     while loop.time() < end:

@@ -15,7 +15,7 @@ from gristmill.web import AccessKey, NewKey, add_key, find_key, format_link, lis
 
 app = typer.Typer(no_args_is_help=True)
 Role = Literal["viewer", "manager", "admin"]
-OPERATOR = Caller("operator", "admin", None, "this machine")  # who may run commands here may do everything
+OPERATOR = Caller("operator", "admin", None, "this machine")  # a person who may run commands here may do everything
 
 
 def register(root: typer.Typer, text: str) -> None:

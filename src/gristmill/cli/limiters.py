@@ -38,7 +38,7 @@ def set_(
     gap: Annotated[str | None, typer.Option(help="Time between calls, such as 1s or 3s-5s (random), or none.")] = None,
     json: Json = False,
 ) -> None:
-    """Change a limiter, or make it; what is not given stays as it is, and turns given away stay given.
+    """Change a limiter, or make it; an option that is not given stays as it is. Calls that already have a turn keep it.
 
     Example: gristmill limiter set llm --concurrency 5 --rate 5/60s --gap 1s
     """

@@ -40,7 +40,7 @@ def register(root: typer.Typer, text: str) -> None:
 
 @app.command("allow")
 def allow(which: Which, client: Client = None, project: Project = None, json: Json = False) -> None:
-    """Let the links of a domain be fetched, or one link. Links that do something are never fetched.
+    """Let the links of a domain be fetched, or one link. Links that would change something are never fetched.
 
     Example: gristmill link allow example.org/docs --client acme
     """
@@ -112,7 +112,7 @@ def _decide(which: str, effect: Effect, scope: Scope, *, as_json: bool) -> None:
     rule = run(_set_rule(scope, effect, which))
     word = "are fetched" if effect == "allow" else "are never fetched"
     whom = format_scope(rule.client, rule.project)
-    emit(as_json, _plain_rule(rule), lambda: f"Links of {rule.pattern} {word} ({whom}). Those that wait follow soon.")
+    emit(as_json, _plain_rule(rule), lambda: f"Links of {rule.pattern} {word} ({whom}). Waiting links follow soon.")
 
 
 async def _decide_link(id_: LinkId, effect: Effect) -> Link:

@@ -130,7 +130,7 @@ def say_json(data: Any) -> None:
 
 def to_plain(value: Any) -> Any:
     """As JSON knows it: times in ISO 8601, durations in seconds."""
-    if value is None or isinstance(value, (str, int, float)):  # most are, of lists with a hundred thousand rows
+    if value is None or isinstance(value, (str, int, float)):  # first: a list may have 100,000 rows
         return value
     match value:
         case datetime():
@@ -211,7 +211,7 @@ def is_narrow(screen: Console | None = None) -> bool:
 
 
 def _in_one_line(text: Text) -> Text:
-    text.no_wrap, text.overflow = True, "ellipsis"  # for the cell: a column that is not to be wrapped keeps its width
+    text.no_wrap, text.overflow = True, "ellipsis"  # of the cell: such a column would keep its width
     return text
 
 

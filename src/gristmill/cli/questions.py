@@ -54,7 +54,7 @@ def answer(
     text: Annotated[str, typer.Option(help="The answer in words, or a word on the choice.")] = "",
     json: Json = False,
 ) -> None:
-    """Answer a question; the last open one of a run lets it go on.
+    """Answer a question; when none of its questions is open any more, the run goes on.
 
     Example: gristmill question answer 7 approve
     """

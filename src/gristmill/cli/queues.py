@@ -43,8 +43,8 @@ def register(root: typer.Typer, text: str) -> None:
 def list_(json: Json = False) -> None:
     """All queues: what waits, is blocked, runs, is done and is dead, and who serves them.
 
-    Blocked is what waits for other tasks: no worker would run it now. It is shown where there is any, as are limits;
-    limits and retries only where the screen is wide enough: queue show tells them.
+    A blocked task waits for other tasks: no worker would run it now. Blocked tasks and limits have a column only if
+    there are any; limits and retries also need a wide screen. gristmill queue show always shows them.
 
     Example: gristmill queue list
     """
@@ -69,8 +69,8 @@ def show(name: Name, json: Json = False) -> None:
 @app.command("set")
 def set_(
     name: Name,
-    rate: Annotated[str | None, typer.Option(help="Most starts within a period, such as 10/60s, or none.")] = None,
-    concurrency: Annotated[str | None, typer.Option(help="Most tasks at once, or none.")] = None,
+    rate: Annotated[str | None, typer.Option(help="How many may start in a period, such as 10/60s, or none.")] = None,
+    concurrency: Annotated[str | None, typer.Option(help="How many tasks may run at once, or none.")] = None,
     max_attempts: Annotated[str | None, typer.Option(help="After so many attempts a task is dead, or never.")] = None,
     retry_base: Annotated[str | None, typer.Option(help="The wait after the first failure, such as 10s.")] = None,
     retry_cap: Annotated[str | None, typer.Option(help="The longest wait, such as 5min.")] = None,
@@ -117,7 +117,7 @@ def set_(
     changes = {key: None if value is TAKEN_AWAY else value for key, value in given.items() if value is not None}
     if not changes:
         raise Misused(
-            f"Nothing to change in {name}: give for example --rate 10/60s; gristmill queue show {name} tells."
+            f"Nothing to change in {name}: give for example --rate 10/60s; gristmill queue show {name} shows more."
         )
     found = run(_set_queue(name, changes))
     emit(json, found, lambda: _queue_view(found))

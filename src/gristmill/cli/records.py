@@ -84,7 +84,7 @@ async def _list(
             return list(await list_imports(tx, scopes, most=limit))
         document = DocumentId(import_) if import_ is not None else None
         if document is not None:
-            await load_report(tx, document)  # that there is none is worth a word
+            await load_report(tx, document)  # an import that does not exist is an error, and no empty list
         return list(await list_records(tx, scopes, document=document, category=category, most=limit))
 
 
@@ -215,7 +215,7 @@ def embed(
     client: Client = None,
     json: Json = False,
 ) -> None:
-    """Make the records of a project findable that were loaded without vectors, or that a provider refused.
+    """Embed the records of a project that have no vectors: loaded without them, or refused by the provider.
 
     Example: gristmill records embed --project reviews --client acme
     """

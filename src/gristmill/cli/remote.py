@@ -218,11 +218,11 @@ def _make_hit(one: models.Hit) -> Hit:
 def ask_elsewhere(
     question: str, scope: Scope | None, conversation: int | bool | None
 ) -> Generator[tuple[str, dict[str, Any]]]:
-    """The answer as it is made there; who leaves a conversation stops its answer."""
+    """The answer as it is made there. If the reader of a conversation leaves, its answer is stopped."""
     where = _name_view(scope)
     with remote_client() as client:
         number = conversation or None
-        if conversation is True:  # it belongs to a client, or to nobody's: there is none of everything
+        if conversation is True:  # it belongs to one client or to GLOBAL, never to all clients
             number = client.begin_conversation(**({} if scope in (None, GLOBAL) else where)).id
         if number is not None:
             yield "conversation", {"id": number}
@@ -299,7 +299,7 @@ def _make_effect(one: models.Effect) -> EffectRow:
 
 
 def _make_question(one: models.Question) -> Question:
-    withdrawn = one.asked_at if one.state == "withdrawn" else None  # the API says that it is, and not since when
+    withdrawn = one.asked_at if one.state == "withdrawn" else None  # the API says that it was withdrawn, but not when
     return Question(**_take(one, Question), scope=ScopeId(0), key="", withdrawn_at=withdrawn)
 
 
@@ -364,7 +364,7 @@ def make_revived(done: models.Retried) -> Revived:
 
 
 def make_task(one: models.Task) -> Task:
-    """A task as far as the API tells; which worker holds it is the machine's business."""
+    """A task with all that the API tells; it does not tell which worker holds the task."""
     known: dict[str, Any] = {field.name: getattr(one, field.name, None) for field in fields(Task)}
     known.update(suspect=False, cancel_requested=False, fingerprint=one.cluster, scope=ScopeId(0))
     return Task(**known)

@@ -40,7 +40,7 @@ Id = Annotated[int, typer.Argument(metavar="RUN", min=1, help="Its number.")]
 
 
 class RunGroup(TyperGroup):
-    """`gristmill run "…"` starts a run: whatever is none of the commands is a request."""
+    """`gristmill run "…"` starts a run: a word that is no command is a request."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         if args and args[0] not in self.commands and args[0] not in ("-h", "--help"):
@@ -187,7 +187,7 @@ def answer(
     text: Annotated[str, typer.Option(help="The answer in words, or a word on the choice.")] = "",
     json: Json = False,
 ) -> None:
-    """Answer what a run asks; without an answer, a terminal is asked for each. The last one lets the run go on.
+    """Answer what a run asks. Without an answer, the terminal asks you each question. After the last, the run goes on.
 
     Example: gristmill run answer 7 approve
     """

@@ -10,9 +10,9 @@ from gristmill.db import Tx
 from gristmill.documents import explain_lack
 from gristmill.scopes import GLOBAL, Scope
 
-Client = Annotated[str | None, typer.Option(help="Whose it is; without it, it is everybody's (GLOBAL).")]
+Client = Annotated[str | None, typer.Option(help="The client that owns it; without it, it is everybody's (GLOBAL).")]
 ViewedClient = Annotated[
-    str | None, typer.Option(help="Whose knowledge, or GLOBAL for what is everybody's; without it, all there is.")
+    str | None, typer.Option(help="The client whose knowledge is meant, or GLOBAL; without it, all clients.")
 ]
 Project = Annotated[str | None, typer.Option(help="Which project of the client it belongs to.")]
 
@@ -29,7 +29,7 @@ def scope_of(client: str | None, project: str | None) -> Scope:
 
 
 def view_of(client: str | None, project: str | None) -> Scope | None:
-    """What a command looks at: everything, or if a client is named the client's; GLOBAL names what is everybody's."""
+    """The scope that a command looks at; None is everything. `--client GLOBAL` is only what belongs to everybody."""
     if client == str(GLOBAL) and project is None:
         return GLOBAL
     scope = scope_of(client, project)
@@ -42,6 +42,6 @@ def format_scope(client: str, project: str) -> str:
 
 
 async def warn_of_lack(tx: Tx, scope: Scope) -> None:
-    """Say that nothing is there to be found, if that is so."""
+    """Warn if the scope has nothing that could be found."""
     if lack := await explain_lack(tx, scope):
         warn(lack)

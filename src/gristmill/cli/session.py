@@ -57,7 +57,7 @@ def run(work: Coroutine[Any, Any, T]) -> T:
 
 
 def name_user() -> str:
-    """Who decides something here, for those who ask later."""
+    """The name of the person at this terminal, kept with each decision."""
     try:
         return getpass.getuser()
     except (KeyError, OSError):  # a container may run as a number without a name

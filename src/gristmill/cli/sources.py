@@ -177,12 +177,12 @@ def resume(name: Name, client: Client = None, project: Project = None, json: Jso
 def sync(
     name: Name,
     full: Annotated[bool, typer.Option("--full", help="Compare all ids, and remove what is gone there.")] = False,
-    agree: Annotated[bool, typer.Option("--agree", help="With --full: also if most of it is gone.")] = False,
+    agree: Annotated[bool, typer.Option("--agree", help="With --full: agree that most items are gone.")] = False,
     client: Client = None,
     project: Project = None,
     json: Json = False,
 ) -> None:
-    """Poll a source now; pauses after failures begin anew, and what was set aside is tried again.
+    """Poll a source now, and try items again that were set aside. Pauses after failures are short again.
 
     Example: gristmill source sync letters
     """

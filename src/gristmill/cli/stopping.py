@@ -10,7 +10,7 @@ from gristmill.wording import format_count
 
 TIDYING = 25.0  # seconds beyond the setting `stop` in which a worker gives back what it holds
 PATIENCE = 5.0  # more seconds that the process which started it waits
-STOPPED = "Stopped; nothing is left in hand."
+STOPPED = "Stopped; the workers hold no task any more."
 KILLED = "Stopped at once; what was running is taken back by the next worker, and tried again."
 
 

@@ -170,7 +170,7 @@ def retry_(
     again: Annotated[bool, typer.Option("--any", help="Also what was completed or skipped.")] = False,
     json: Json = False,
 ) -> None:
-    """Try failed or cancelled tasks again, with all their attempts before them.
+    """Try failed or cancelled tasks again: each has its full number of attempts again.
 
     Example: gristmill task retry 42
     """

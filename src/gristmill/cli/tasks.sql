@@ -1,5 +1,5 @@
 -- What `gristmill task` asks for itself.
 
 -- name: holder
--- keys hold within a scope: a client may have the same one
+-- a key is unique within one scope: two clients may use the same key
 SELECT id FROM task WHERE unique_key = %(key)s AND scope = %(scope)s AND unique_held;

@@ -34,7 +34,7 @@ from gristmill.sources import check_folder, find_first_files, watch_folder
 from gristmill.web import Serving, open_search_service, open_web
 from gristmill.wording import format_count
 
-TELLING = 8  # letters from which a title says what a document is about
+TELLING = 8  # letters that a title needs at least to say what a document is about
 LONG_WORD = re.compile(r"\w{4,}")
 
 

@@ -280,7 +280,7 @@ async def get_suggestion(
     request: Request,
     caller: Viewer,
     id: Number,
-    then: Annotated[Fate | None, Query(description="What is to become of such items, if not the same.")] = None,
+    then: Annotated[Fate | None, Query(description="What becomes of items like it, if not the same.")] = None,
 ) -> Suggestion:
     async with caller.reading(services_of(request).db) as tx:
         scope, text = await suggest_from(tx, WorkItemId(id), then)
