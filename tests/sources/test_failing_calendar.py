@@ -95,7 +95,7 @@ async def test_an_error_anywhere_costs_a_delay_and_what_came_before_is_kept(
     source = await farm.add("caldav", **world.options)
     between.fault = lambda request, n: web.Response(status=500) if n == call else None
     assert isinstance(await poll(farm, source), Snooze)
-    assert "in trouble (500)" in str((await farm.look(source)).error)
+    assert "failed (500)" in str((await farm.look(source)).error)
     assert len(await farm.items(source)) == 4 * max(call - 3, 0)
     await check_all_came_once(farm, source)
 

@@ -57,7 +57,7 @@ async def test_an_error_on_the_third_page_costs_that_page_and_a_delay(farm: Farm
     assert await ids(farm, source) == MANY[: 2 * PAGE - 1]  # the second page begins with the last item of the first
     looked = await farm.look(source)
     assert looked.failures == 1
-    assert "in trouble (500)" in str(looked.error)
+    assert "failed (500)" in str(looked.error)
     calls = feed.calls
     await farm.poll(source)
     assert await ids(farm, source) == MANY
@@ -160,7 +160,7 @@ async def test_a_source_that_stops_raises_an_alarm_when_two_intervals_have_passe
     assert await alarms("9 minutes") == []
     (sentence,) = await alarms("11 minutes")
     assert sentence.startswith("The source one has stopped. It has not succeeded for 11 min:")
-    assert "in trouble (500)" in sentence
+    assert "failed (500)" in sentence
     assert source.every == timedelta(minutes=5)
 
 

@@ -115,7 +115,7 @@ async def test_an_error_on_the_third_page_costs_a_delay_and_nothing_is_fetched_a
     assert PAGE < len(kept) < len(MANY)
     looked = await reader.look()
     assert looked.failures == 1
-    assert "in trouble (500)" in str(looked.error)
+    assert "failed (500)" in str(looked.error)
     await reader.poll()
     assert await reader.versions() == dict.fromkeys(MANY, 1)
     assert (await reader.look()).failures == 0
@@ -249,7 +249,7 @@ async def test_an_item_that_cannot_be_fetched_is_set_aside_alone_and_comes_when_
     await reader.poll()
     assert await reader.names() == [name for name in MANY if name != MANY[4]]
     (aside,) = [item for item in await reader.farm.items(reader.source) if item.state == "SET_ASIDE"]
-    assert "in trouble (500)" in aside.error
+    assert "failed (500)" in aside.error
     assert (await reader.look()).failures == 0
     world.server.fail_when = None
     await reader.compare()

@@ -355,7 +355,7 @@ async def test_a_pdf_goes_the_way_of_documents(db: Database, site: WebServer, pr
     assert link.state == "indexed"
 
 
-@pytest.mark.parametrize(("status", "words"), [(404, "no such page"), (403, "who may read it"), (410, "status 410")])
+@pytest.mark.parametrize(("status", "words"), [(404, "no such page"), (403, "we may not read it"), (410, "status 410")])
 async def test_a_page_that_is_not_there_is_told_and_not_tried_again(
     db: Database, site: WebServer, processes: ProcessPool, status: int, words: str
 ) -> None:

@@ -102,8 +102,8 @@ async def test_a_failing_listing_is_seen_though_the_polls_succeed(farm: Farm, fe
     looked, seen = await farm.look(source), await standing(farm, source)
     assert (looked.failures, looked.error, looked.listing_failures) == (0, None, 3)
     assert seen.status == "failing"
-    assert "in trouble (500)" in seen.sentence
-    assert seen.sentence.startswith("All its ids could not be compared:")
+    assert "failed (500)" in seen.sentence
+    assert seen.sentence.startswith("Its ids could not be compared:")
     await compare(farm, source)
     looked = await farm.look(source)
     assert (looked.listing_failures, looked.listing_error) == (0, None)

@@ -1,4 +1,4 @@
-"""Calls that block, in a thread of their own and one after the other: for libraries that know no other way."""
+"""Calls that block, in a thread of their own and one after the other: for libraries without asynchronous calls."""
 
 import asyncio
 from collections.abc import Callable
@@ -25,7 +25,7 @@ class OneThread:
         return await asyncio.get_running_loop().run_in_executor(self._pool, function, *args)
 
     async def open(self, make: Callable[..., R], *args: Any, close: Callable[[R], None]) -> R:
-        """As `run`, for something that must be closed: also if nobody waits for it any more when it is open."""
+        """As `run`, for something that must be closed: if the caller is cancelled, it is closed once it is open."""
         opening = self._pool.submit(make, *args)
         try:
             return await asyncio.wrap_future(opening)

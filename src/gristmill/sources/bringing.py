@@ -1,4 +1,4 @@
-"""Brings items from a provider, some at a time; one that cannot be had is set aside alone, and holds up nobody."""
+"""Brings items from a provider, some at a time; one that cannot be fetched is set aside, and stops no other."""
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from dataclasses import dataclass
@@ -10,15 +10,15 @@ from gristmill.errors import Overloaded, Permanent, Transient
 from gristmill.sources.model import RawItem
 from gristmill.sources.moments import read_moment
 
-TRIES = 3  # for an item that fails though its provider is well
-SETTLED = timedelta(minutes=1)  # an item that was changed so long ago does not change again at that very time
+TRIES = 3  # for an item that fails while its provider answers
+SETTLED = timedelta(minutes=1)  # so long after a change, no second change can get the same time
 TOO_DEEP = (RecursionError, orjson.JSONEncodeError)
-FRESH = "~"  # behind the mark of an item that might
+FRESH = "~"  # added to the mark of an item that may change again within the same second
 
 
 @dataclass(frozen=True)
 class Bringer:
-    """`fetch` gives those of some items that are there; `check` fails if nothing can be had at all."""
+    """`fetch` gives the items of these ids that exist; `check` raises if the provider gives nothing at all."""
 
     fetch: Callable[[Sequence[str]], Awaitable[list[RawItem]]]
     check: Callable[[], Awaitable[object]]
@@ -43,7 +43,7 @@ class Bringer:
         except Overloaded:
             raise
         except (Transient, Permanent) as error:
-            await self.check()  # it fails where not the items are to blame
+            await self.check()  # it raises if the provider is to blame, and not the items
             if len(ids) == 1:
                 return await self._insist(ids[0], error)
         except TOO_DEEP:
@@ -82,10 +82,10 @@ def _set_aside(id_: str, why: str) -> RawItem:
 
 
 def mark_version(updated: str, seen: datetime | None) -> str:
-    """The mark of an item that was updated at one time and seen at another, both by the clock of its provider.
+    """The mark of an item, from the times of its update and of our look, both by the clock of its provider.
 
-    A provider counts seconds. What has just changed may change again within the same one: its mark is another than
-    that of the listing, so that it is fetched once more.
+    A provider counts whole seconds. An item that has just changed may change again within the same second: it gets a
+    mark that no listing has, so that it is fetched once more.
     """
     changed = read_moment(updated)
     settled = changed is not None and seen is not None and seen - changed >= SETTLED

@@ -31,17 +31,17 @@ FetchPage = Callable[[str, int], Awaitable[CursorPage[T]]]  # since a time, with
 async def walk_pages(fetch: FetchPage[T], checkpoint: Checkpoint) -> AsyncIterator[tuple[CursorPage[T], Checkpoint]]:
     """Pages of everything that was updated at or after the time of the checkpoint, each with the checkpoint behind it.
 
-    Each page begins anew at the time where the last one ended: an item that is updated meanwhile moves to the end, and
-    what came behind it moves up; pages that are counted from the beginning would miss one. Items of the very time are
-    fetched again, and are known by their bytes. Only where a whole page has one time, it is counted on within that
-    time; likewise where the provider counts time in longer steps than we do, and gives what lies before.
+    Each page begins at the time where the last one ended. An item that is updated meanwhile moves to the end, and the
+    items behind it move up: pages that are counted from the beginning would miss one. Items of exactly that time are
+    fetched again, and are known by their bytes. Pages are counted in two cases only: all items of a page have the same
+    time, or the provider counts time in longer steps than we do and gives items from before that time.
     """
     since, skip = str(checkpoint.get("since", "")), int(checkpoint.get("skip", 0))
     before, idle = list[T](), 0
     while True:
         page = await fetch(since, skip)
         last = page.times[-1] if page.times else since
-        # an empty page, or one that came before, leads nowhere: a provider may be about to show the next one, or never
+        # an empty or a repeated page brings nothing new: the provider may give the next one later, or never
         idle = idle + 1 if last <= since and (not page.times or list(page.items) == before) else 0
         if page.more and idle >= MOST_IDLE:
             raise Transient(
@@ -56,7 +56,7 @@ async def walk_pages(fetch: FetchPage[T], checkpoint: Checkpoint) -> AsyncIterat
 
 
 def cap_moment(said: str, now: datetime | None) -> str:
-    """A time that lies in the future by the clock of the provider is now: what changes until then is newer than it."""
+    """The time; now, if the provider takes it for the future: a poll would miss all changes until then."""
     return min(said, write_moment(now)) if now else said
 
 

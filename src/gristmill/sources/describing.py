@@ -11,7 +11,7 @@ from gristmill.sources.model import Describe, Description, Fetched
 
 @dataclass(frozen=True)
 class Described:
-    """What an item is and, if it is small, what its document says: so that nobody need open it again."""
+    """What an item is and, if it is small, what its document says: so that it is opened only once."""
 
     found: Description
     ahead: ReadAhead | None
@@ -27,7 +27,7 @@ def describe_item(describe: Describe, item: Fetched, limits: Limits) -> Describe
         found = describe(item)
         content = item.content if found.content is None else found.content
         ahead = read_ahead(content, found.name, found.reading, limits)
-        # the text has served its purpose
+        # the text was needed for the links alone: it need not travel back to the parent process
         return Described(replace(found, text="", links=extract_links(found.text)), ahead)
     except Permanent as error:
         return error

@@ -19,7 +19,7 @@ from gristmill.sources.fetch.answers import LONGEST_PAUSE, PAUSE, read_date, rea
 TIMEOUT = aiohttp.ClientTimeout(total=300, sock_connect=15, sock_read=60)
 LONGEST = 64 << 20  # bytes of one answer
 BUSY = (429, 503)
-# answers to a change that may have been made: a gateway gave up behind which it went on, or the new thing is elsewhere
+# after these, a change may have been made: a gateway gave up while its server went on, or the new thing is elsewhere
 UNSURE = (303, 503)
 NOT_HERE = (301, 404, 410)  # never there, gone, or moved away for good: an issue that belongs to another repository now
 REDIRECTS = (301, 302, 303, 307, 308)
@@ -45,14 +45,14 @@ class HttpAnswer:
             raise Transient(f"The answer is no JSON, or was cut off after {len(self.body):,} bytes.") from error
 
     def read_dict(self) -> dict[str, Any]:
-        """The body, which ought to be one thing."""
+        """The body, which ought to be one JSON object."""
         found = self.json
         if not isinstance(found, dict):
             raise Transient("The answer is not the thing that was asked for.")
         return cast(dict[str, Any], found)
 
     def read_dicts(self, key: str | None = None) -> list[dict[str, Any]]:
-        """The body, or what stands under a key of it, which ought to be a list of things."""
+        """The body, or the value of one of its keys, which ought to be a list of JSON objects."""
         found: Any = self.json if key is None else self.read_dict().get(key)
         if not isinstance(found, list) or not all(isinstance(one, dict) for one in cast(list[Any], found)):
             raise Transient("The answer is not the list that was asked for.")
@@ -230,7 +230,7 @@ def _write_params(params: Mapping[str, str | int] | None) -> dict[str, str]:
 
 
 def check_status(status: int, headers: Mapping[str, str], host: str, body: bytes = b"") -> None:
-    """Raise what an answer means that is no success."""
+    """Raise the error of an answer that is no success."""
     if status < 300:
         return
     if status in BUSY or (status == 403 and is_limit(headers, body)):
@@ -242,8 +242,8 @@ def check_status(status: int, headers: Mapping[str, str], host: str, body: bytes
     if status in (404, 410):
         raise Permanent(f"{host} has no such thing ({status}): its name is wrong, or our key may not see it.")
     if status in (408, 425) or status >= 500:
-        raise Transient(f"{host} is in trouble ({status}).")
-    raise Permanent(f"{host} does not understand us ({status}).")
+        raise Transient(f"{host} failed ({status}).")
+    raise Permanent(f"{host} refuses our request ({status}).")
 
 
 def is_limit(headers: Mapping[str, str], body: bytes) -> bool:
@@ -256,7 +256,7 @@ def read_wait(headers: Mapping[str, str]) -> timedelta:
     """How long we are to wait: what `Retry-After` says, or until calls are allowed again; a minute otherwise."""
     if "Retry-After" in headers:
         return read_retry_after(headers["Retry-After"], headers.get("Date"))
-    if any(headers.get(name, "0") != "0" for name in LEFT):  # calls are left: another limit than that of the header
+    if any(headers.get(name, "0") != "0" for name in LEFT):  # calls are left: another limit is used up
         return PAUSE
     reset = next((headers[name] for name in RESETS if name in headers), None)
     until, now = _read_reset(reset), read_date(headers.get("Date"))

@@ -168,7 +168,7 @@ class Lister:
             return await _load_versions(tx, source, ids)
 
     async def _fetch(self, source: Source, connector: Connector, ids: Sequence[str], before: _Versions) -> set[str]:
-        """Keep those of these that are there; their ids. What a poll has changed meanwhile is newer, and stays."""
+        """Keep the items of these ids that exist; return their ids. What a poll changed meanwhile is newer."""
         db, seen = self.poller.opener.db, set[str]()
         async for items in gather_items(connector.fetch(ids)):
             seen.update(item.external for item in items)
@@ -181,10 +181,10 @@ class Lister:
         return seen
 
     async def _remove(self, source: Source, connector: Connector, ids: Sequence[str]) -> Sequence[str]:
-        """Remove those of these that are gone indeed; their ids.
+        """Remove the items of these ids that are really gone; return their ids.
 
-        What the listing left out while its pages moved is there when it is asked for by its id. It is removed right
-        after that, unless a poll has seen it meanwhile.
+        A listing misses an item if its pages move meanwhile: so each id is asked for once more. An item that does not
+        come is removed at once, unless a poll has seen it meanwhile.
         """
         gone: list[str] = []
         for some in divide(ids):

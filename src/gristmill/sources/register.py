@@ -223,8 +223,8 @@ def _add_up(total: dict[str, int], gone: Report) -> None:
 async def apply_declared(tx: Tx, settings: Settings) -> None:
     """Let the sources be as gristmill.toml names them.
 
-    One that it no longer names is paused, and keeps its items; when it is named again, it goes on. The file of another
-    machine or folder, or none, says nothing about the sources that this one has named.
+    One that it no longer names is paused, and keeps its items; when it is named again, it goes on. A missing
+    file, or that of another machine or folder, changes nothing about the sources that this file has named.
     """
     here = locate_file()
     wanted = [read_declared(name, dict(entry)) for name, entry in settings.sources.named.items()]

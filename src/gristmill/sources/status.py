@@ -36,7 +36,7 @@ class SourceStanding:
     lag: timedelta | None  # since the last success
     next_at: datetime | None
     next_listing_at: datetime | None = None
-    listing_trouble: str | None = None  # why all ids were not compared, in one sentence
+    listing_trouble: str | None = None  # why the ids were not compared, in one sentence
 
 
 def decide_status(
@@ -102,8 +102,8 @@ def find_listing_trouble(source: Source, work: SourceWork | None) -> str | None:
     if is_listing_overdue(source):
         since = source.listing_succeeded_at or source.expected_from
         why = source.listing_error or "nobody has compared them; is a worker running?"
-        return f"All its ids were not compared for {format_span(source.now - since)}: {why}"
-    return f"All its ids could not be compared: {source.listing_error}" if source.listing_failures else None
+        return f"Its ids were not compared for {format_span(source.now - since)}: {why}"
+    return f"Its ids could not be compared: {source.listing_error}" if source.listing_failures else None
 
 
 def is_listing_overdue(source: Source) -> bool:

@@ -180,7 +180,7 @@ async def get_items(
 
 @ROUTES.get("/{id}/items/{item}/bytes", response_class=Response)
 async def get_bytes(request: Request, caller: Viewer, id: Number, item: Number) -> Response:
-    """The bytes of an item that waits, or that was set aside; of others their document has them."""
+    """The bytes of an item that waits, or that was set aside; an indexed item has them in its document."""
     async with caller.reading(services_of(request).db) as tx:
         await load_item(tx, SourceId(id), ItemId(item))
         body = await load_item_bytes(tx, ItemId(item))

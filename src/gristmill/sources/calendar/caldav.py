@@ -154,9 +154,9 @@ async def open_caldav(options: CalDavOptions, context: ConnectorContext) -> Asyn
 
 
 async def put_event(source: Source, name: str, calendar: bytes) -> bool:
-    """Put an event under a name of its own into the calendar that a source is; False if it is there already.
+    """Put an event under a name of its own into the calendar of a source; False if it is there already.
 
-    The server takes no second one of this name: whoever does not know whether it arrived may say it again.
+    The server takes no second event of this name: a caller that does not know whether it arrived may put it again.
     """
     async with _sign_in(CalDavOptions.model_validate(dict(source.options))) as (provider, path):
         place = f"{path.rstrip('/')}/{quote(name, safe='')}.ics"

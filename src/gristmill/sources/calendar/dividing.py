@@ -13,7 +13,7 @@ UID = re.compile(rb"^UID(?:;[^:\r\n]*)?:([^\r\n]*)", re.IGNORECASE | re.MULTILIN
 ZONE_NAME = re.compile(rb"^TZID(?:;[^:\r\n]*)?:([^\r\n]*)", re.IGNORECASE | re.MULTILINE)
 USED_ZONE = re.compile(rb"TZID=\"?([^\":;,\r\n]+)", re.IGNORECASE)
 LONGEST_UID = 300  # characters
-LARGEST_ZONES = 100_000  # bytes of the time zones that each event gets: more of them mean no good
+LARGEST_ZONES = 100_000  # bytes of the time zones that each event gets: only an attack has more
 HEAD = b"BEGIN:VCALENDAR\r\nPRODID:-//gristmill//EN\r\nVERSION:2.0\r\n"
 FOOT = b"END:VCALENDAR\r\n"
 

@@ -46,7 +46,7 @@ GLOBAL_V6 = IPv6Network("2000::/3")  # the only part of IPv6 from which public a
 # networks whose last 32 bits are an IPv4 address: mapped, translated, compatible, NAT64
 EMBEDDING_V6 = tuple(map(IPv6Network, ("::ffff:0:0/96", "::ffff:0:0:0/96", "::/96", "64:ff9b::/96")))
 ISATAP = (0x00005EFE, 0x02005EFE)  # the third group of 32 bits; an IPv4 address follows
-# not even an operator can mean these
+# an operator cannot allow these either
 NEVER = tuple(map(IPv4Network, ("169.254.0.0/16", "168.63.129.16/32", "224.0.0.0/4", "240.0.0.0/4")))
 NEVER_V6 = tuple(map(IPv6Network, ("fe80::/10", "ff00::/8", "fd00:ec2::254/128", "fd20:ce::254/128")))
 

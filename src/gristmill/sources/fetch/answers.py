@@ -23,7 +23,7 @@ class NotThere(Permanent):
 
 
 def check_status(status: int, headers: Mapping[str, str], *, whom: str) -> None:
-    """Raise what a status means that is neither success, nor a redirect, nor “not modified”."""
+    """Raise the error of a status that is neither success, nor a redirect, nor “not modified”."""
     if status in BUSY:
         wait = read_retry_after(headers.get("Retry-After"), headers.get("Date"))
         raise Overloaded(
@@ -40,7 +40,7 @@ def check_status(status: int, headers: Mapping[str, str], *, whom: str) -> None:
 def _explain(status: int) -> str:
     match status:
         case 401 | 403 | 407:
-            return ": it wants somebody who may read it"
+            return ": we may not read it"
         case 404 | 410:
             return ": there is no such page"
         case _:

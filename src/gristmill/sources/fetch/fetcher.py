@@ -69,7 +69,7 @@ class Fetcher:
         self._robots = Robots(settings.agent, self._load_robots)
 
     async def check(self, url: str) -> None:
-        """Unsafe if the address, or an address that its name has now, is none that we would call."""
+        """Raises Unsafe if we must not call this address, or one of the IP addresses that its name has now."""
         await resolve(check_address(url, self._settings), self._settings, self._look_up)
 
     async def get(
@@ -104,7 +104,7 @@ class Fetcher:
         sent = {"Content-Type": "application/json", "Idempotency-Key": key, **(headers or {})}
         async with self._limit_time(location.host), self._ask("POST", location, sent, orjson.dumps(json)) as answer:
             if answer.status in REDIRECTS:
-                raise Permanent(f"{location.host} redirects what we post: name the place where it ends.")
+                raise Permanent(f"{location.host} redirects what we post: write the address that it redirects to.")
             check_status(answer.status, answer.headers, whom=location.host)
             return Posted(answer.status, await answer.content.read(RECEIPT))
 

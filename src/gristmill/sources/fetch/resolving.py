@@ -68,7 +68,7 @@ def pin_connector(location: Location, addresses: Sequence[str]) -> "TCPConnector
         async def close(self) -> None: ...
 
     def open_socket(info: tuple[Any, ...]) -> socket.socket:
-        # the last door: aiohttp asks no resolver for a host that is an address already
+        # the last check: aiohttp asks no resolver for a host that is an address already
         family, kind, protocol, _, place = info
         if str(place[0]).partition("%")[0] not in addresses or place[1] != location.port:
             raise Unsafe(f"{location.host} led to another address than the one that was checked.")

@@ -75,7 +75,7 @@ class FolderConnector:
         return self._find(refuse_unreadable)
 
     def find_readable(self) -> list[FoundFile]:
-        """Without what lies in folders that cannot be read: others do not wait for it, and the listing tells of it."""
+        """All files but those in folders that cannot be read: they do not stop a poll, and the listing reports them."""
         return self._find(lambda error: None)
 
     def _find(self, complain: Complain) -> list[FoundFile]:

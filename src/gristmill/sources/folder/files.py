@@ -37,7 +37,7 @@ def files_in(given: str) -> list[Path]:
         raise Refused(f"There is no file or folder {given}.") from None
     except OSError as error:
         raise Refused(f"{given} cannot be read: {error.strerror}.") from None
-    return _files_meant_by(path)  # it came this very moment
+    return _files_meant_by(path)  # it appeared after the first look
 
 
 def files_at(path: Path) -> list[Path]:

@@ -33,7 +33,7 @@ class Reporter:
 
 
 class FileIntake:
-    """Adds files for one scope; a `patient` one waits for a database that is away."""
+    """Adds files for one scope; a `patient` intake waits while the database cannot be reached."""
 
     def __init__(
         self, db: Database, settings: Settings, scope: Scope, reporter: Reporter | None = None, *, patient: bool = False

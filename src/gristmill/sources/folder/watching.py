@@ -35,7 +35,7 @@ def find_first_files(intake: FileIntake, folder: Path) -> list[Path]:
     if len(meant) < len(files):
         left = format_count(len(files) - len(meant), "file")
         intake.reporter.warn(
-            f"What editors, downloads and packages leave lying about is left out ({left}): gristmill add takes it in."
+            f"Files that editors, downloads and packages leave behind are left out ({left}): gristmill add adds them."
         )
     return meant
 
@@ -99,7 +99,7 @@ _Stamp = tuple[int, int, int] | None  # changes whenever the file is written; No
 async def _watch_by_looking(
     intake: FileIntake, folder: Path, stop: asyncio.Event | None
 ) -> AsyncGenerator[Sequence[Taken]]:
-    """Add the files that were the same in two looks and are not yet added so: a file that grows is not written yet."""
+    """Add each new state of a file once it is the same in two looks: a file that still grows is not complete."""
     watched, wanted = _identify(folder), _WantedFiles(folder, intake.data)
     before: dict[Path, _Stamp] = {}
     known: dict[Path, _Stamp] = {}

@@ -26,7 +26,7 @@ class Reach:
         return list(self.apart.get(commit) or [self.default, *self.merged.get(commit, ())])
 
     def mark(self, commit: str) -> str | None:
-        """Another one when other branches reach a commit that stands apart, and none when the default one does.
+        """Changes with the branches that reach a commit off the default branch; None if the default branch reaches it.
 
         So a commit is read again when it is merged, and not whenever somebody begins a branch.
         """
@@ -35,7 +35,7 @@ class Reach:
 
 
 async def find_reach(git: Git, heads: Mapping[str, str], default: str, since: Sequence[str] = ()) -> Reach:
-    """Which of these branches reach what; of the default branch only what it did not reach before."""
+    """Which branches reach which commits; of the default branch only the commits that it did not reach before."""
     if default not in heads:
         return Reach(None)
     top = heads[default]
@@ -66,7 +66,7 @@ async def _walk(git: Git, given: Sequence[str], *words: str) -> list[tuple[str, 
 def _spread(
     walked: Sequence[tuple[str, list[str]]], heads: Mapping[str, str], chain: set[str]
 ) -> dict[str, Sequence[str]]:
-    """The names of the branches that reach each commit; what was made on the default branch itself ends the way."""
+    """The names of the branches that reach each commit; a commit made on the default branch itself ends the walk."""
     reached: dict[str, set[str]] = {}
     for name, hash_ in heads.items():
         reached.setdefault(hash_, set()).add(name)

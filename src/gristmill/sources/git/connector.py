@@ -103,7 +103,7 @@ class GitConnector:
     async def changes(self, checkpoint: Checkpoint) -> AsyncIterator[Batch]:
         """Commits that no branch reached before, and those that other branches reach now: a merge tells of both.
 
-        A branch that was taken away and pushed again stands where it stood, and yet its commits are leaving, or gone.
+        A branch that was deleted and pushed again stands where it stood, but its commits may be removed here.
         """
         heads = await self._find_heads()
         before, marks = dict(checkpoint.get("heads", {})), dict(checkpoint.get("marks", {}))
@@ -142,7 +142,7 @@ class GitConnector:
     ) -> dict[str, Seen]:
         """The commits that these branches reach and the old ones do not, the oldest first, each with its branches.
 
-        Then those that the default branch reaches since it stood elsewhere, and those that stand apart from it.
+        Then the commits that the default branch has reached since then, and those that only other branches reach.
         """
         default = await self._find_default()
         commits = await self._walk(heads, old)
@@ -256,7 +256,7 @@ async def _repack(git: Git) -> None:
 
 @asynccontextmanager
 async def hold_folder(folder: Path) -> AsyncGenerator[None]:
-    """Nobody else on this machine changes the clone meanwhile; the system lets go of what a killed process held."""
+    """Nobody else on this machine changes the clone meanwhile; the system releases the lock of a killed process."""
     await asyncio.to_thread(folder.mkdir, parents=True, exist_ok=True)
     held = await asyncio.to_thread(os.open, folder / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     try:
@@ -294,7 +294,7 @@ Workspace = Literal["CLONING", "CLONE_FAILED", "READY"]
 
 
 def name_workspace(source: Source) -> Workspace:
-    """How the clone of a source is: its checkpoint is there when a first clone was read to its end."""
+    """The state of the clone: the first checkpoint is written when the first clone was read to its end."""
     if source.checkpoint is not None:
         return "READY"
     return "CLONE_FAILED" if source.failures else "CLONING"

@@ -57,7 +57,7 @@ UNKNOWN_SERVER = ("host key verification failed",)
 LOCKED = (".lock': file exists", "another git process seems to be running")
 MOVED = ("returned error: 301", "returned error: 302", "returned error: 307", "returned error: 308")
 REJECTED = ("[rejected]", "[remote rejected]")
-# What git and ssh say beside the reason, or of what they are doing.
+# Lines of git and ssh that tell no reason: advice and progress.
 BESIDE = (
     *("hint:", "warning:", "usage:", "cloning into", "receiving objects", "resolving deltas"),
     *("remote: enumerating", "remote: counting", "remote: compressing", "remote: total"),
@@ -98,7 +98,7 @@ class Git:
         listening = asyncio.create_task(_hear_complaint(process))
         until = asyncio.get_running_loop().time() + patience
         try:
-            # the time that whoever takes the pieces needs for them counts, too: git waits for it
+            # the time in which the caller works on a piece counts, too: git waits meanwhile
             while piece := await _within(until, process.stdout.read(PIECE)):
                 yield piece
             complaint = await _within(until, listening)
@@ -146,7 +146,7 @@ class Git:
             "GIT_TERMINAL_PROMPT": "0",
             "GIT_ALLOW_PROTOCOL": PROTOCOLS,
             "GIT_LFS_SKIP_SMUDGE": "1",
-            "GIT_OPTIONAL_LOCKS": "0",  # who only looks must not be in the way of who writes
+            "GIT_OPTIONAL_LOCKS": "0",  # a git that only reads must not lock out one that writes
             "LC_ALL": "C",
         }
 
@@ -174,7 +174,7 @@ def explain(command: str, complaint: str) -> Exception:
     """The error that git's complaint means, in the first words that tell a reason."""
     lines = [line.strip("@ \t\r") for line in complaint.splitlines()]
     lines = [line for line in lines if line]
-    # a line without an end is no reason: a server that floods us says its last words behind it
+    # an endless line is no reason: where a server floods us, the reason stands behind the flood
     reasons = [line for line in lines if not line.casefold().startswith(BESIDE) and len(line) <= LONGEST_REASON]
     words = " ".join((reasons or lines or ["it says nothing"])[0].split())[:LONGEST_ERROR]
     low = complaint.casefold()
@@ -190,7 +190,7 @@ def explain(command: str, complaint: str) -> Exception:
         return Permanent(f"The server does not let us in: {words}")
     if any(sign in low for sign in MOVED):
         return Permanent(
-            f"The address leads elsewhere, and we do not follow: write where it leads to. {words}"[:LONGEST_ERROR]
+            f"The address redirects, which is not followed: write the other address. {words}"[:LONGEST_ERROR]
         )
     if rejected := next((line for line in lines if any(sign in line for sign in REJECTED)), None):
         return Permanent(f"The repository does not take it: {' '.join(rejected.split())}"[:LONGEST_ERROR])
@@ -214,7 +214,7 @@ async def _tell(process: asyncio.subprocess.Process, given: bytes) -> None:
 
 
 async def _hear_complaint(process: asyncio.subprocess.Process) -> bytes:
-    """The end of what git complains of: a server may say as much through it as it likes."""
+    """The end of the error output of git: it repeats the words of the server, which may never stop."""
     assert process.stderr is not None
     kept = b""
     while piece := await process.stderr.read(PIECE):

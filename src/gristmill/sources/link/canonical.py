@@ -1,4 +1,4 @@
-"""One spelling for each address: without fragment, without what only counts clicks, without wrappers around it."""
+"""One spelling for each address: without fragment, without parameters that count clicks, without wrappers."""
 
 import hashlib
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""Has a page converted in a child process, with limits: whoever made it may mean no good."""
+"""Has a page converted in a child process, with limits: its author may want to attack us."""
 
 from gristmill.errors import Permanent
 from gristmill.processes import Crashed, OutOfMemory, ProcessPool, TimedOut

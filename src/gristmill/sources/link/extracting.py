@@ -12,7 +12,7 @@ from gristmill.sources.link.canonical import canonicalise
 from gristmill.sources.link.model import FoundLink
 
 LONGEST_TEXT = 2_000_000  # characters that are looked through
-MOST = 200  # links of one text: whoever sends more of them means nobody
+MOST = 200  # links of one text: a text with more of them is spam, or a list
 MOST_TRIED = 1_000  # different spellings that are looked at
 AROUND = 160  # characters before and behind a link that are kept
 LEADING = 60  # characters right before it that say what it does

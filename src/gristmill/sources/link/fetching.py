@@ -75,7 +75,7 @@ class LinkFetcher:
             return await self.fetcher.get(
                 link.url, etag=link.etag, last_modified=link.last_modified, check_redirect=check
             )
-        except NoTurn:  # a limiter of our own counts for itself
+        except NoTurn:  # our own limiter: the host refused nothing
             raise
         except Overloaded:
             current().count_limit(read_location(link.url).host)
@@ -84,8 +84,8 @@ class LinkFetcher:
     async def _check_redirect(self, link: Fetchable, url: str) -> None:
         """A page may send us on within its own site; any other place must be allowed like a link.
 
-        The place is judged as it would be called, and as a link to it would be: a wrapper leads to an allowed place by
-        one that nobody allowed.
+        Two addresses are judged: the one that would be called, and the one behind a wrapper. A wrapper around an
+        allowed address would otherwise make us call a server that nobody allowed.
         """
         meant = canonicalise(url)
         for location in dict.fromkeys((read_location(url), meant)):

@@ -75,7 +75,7 @@ UPDATE link SET state = 'indexed', document = coalesce(%(document)s, document), 
 UPDATE link SET state = %(state)s, error = %(error)s WHERE id = %(id)s AND state = 'queued';
 
 -- name: list_links
--- a look into the index for each scope that is seen and each state: others may have millions
+-- one look into the index for each visible scope and each state: other scopes may have millions of links
 SELECT l.id, s.client, s.project, l.url, l.host, l.verdict, l.reason, l.state, l.decided_by, l.decided_at, l.label, l.context,
        (SELECT count(*)::int FROM (SELECT FROM link_place p WHERE p.link = l.id LIMIT 1000) x) AS places,
        l.document, l.task, l.fetched_at, l.error, l.first_at

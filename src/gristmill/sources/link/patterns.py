@@ -231,7 +231,7 @@ def find_spoof(host: str) -> str | None:
             continue
         if confusables.is_mixed_script(shown):
             return f"Its name “{shown}” mixes letters of several scripts."
-        if not top.startswith("xn--") and _looks_latin(shown):  # an own top-level domain belongs to its script
+        if not top.startswith("xn--") and _looks_latin(shown):  # below .рф, Cyrillic names are usual
             return f"Its name “{shown}” looks like another one, in Latin letters."
     return None
 

@@ -77,7 +77,7 @@ async def refresh_one(tx: Tx, id_: LinkId) -> Link:
 
 
 async def _allow(tx: Tx, link: Link, by: str) -> None:
-    """Not even a person lets a link be opened that does something: a click here is not meant as a click there."""
+    """A person cannot allow a link that does something: the click here is not meant as the click on its page."""
     if reason := find_unsafe_pattern(read_location(link.url)):
         raise Refused(f"Link {link.id} is never fetched. {reason}")
     if not await write_decision(tx, link.id, LinkDecision("safe", f"{by} allowed it."), by):

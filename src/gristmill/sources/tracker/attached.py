@@ -51,7 +51,7 @@ def find_linked(text: str, pattern: re.Pattern[str], external: str, project: str
 
 
 def stays_below(place: str) -> bool:
-    """Whether an address leads where it begins.
+    """Whether an address stays below the folder that it begins with.
 
     A stranger writes it, and we ask with our key: `/uploads/…/../../..` would lead to what only the key may see.
     """

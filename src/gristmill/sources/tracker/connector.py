@@ -69,7 +69,7 @@ class TrackerConnector:
                 yield Batch(dict(places))
 
     async def list_ids(self) -> AsyncIterator[Sequence[Listed]]:
-        """In the order of updates, too: what is updated meanwhile moves to the end, where the walk still comes by."""
+        """In the order of updates, too: what is updated meanwhile moves to the end, where the walk finds it."""
         for stream in self.tracker.streams:
             async for page, _ in walk_pages(partial(self.tracker.list_updated, stream), {}):
                 yield page.items

@@ -88,7 +88,7 @@ class GitHub:
         issues = answer.read_dicts()
         times = [sort_moment(one.get("updated_at")) for one in issues]
         listed = [Listed(f"{stream}#{one.get('number')}", time) for one, time in zip(issues, times, strict=True)]
-        # a page brings its issues whole: only what belongs to each of them is asked for by itself
+        # the listing has whole issues: only their comments and events are asked for one by one
         self._listed = {one.external: (issue, answer) for one, issue in zip(listed, issues, strict=True)}
         listed += [
             Listed(file, LINKED) for id_, (issue, _) in self._listed.items() for file in self._find_files(issue, id_)

@@ -77,7 +77,7 @@ class GitLab:
         issues = answer.read_dicts()
         times = [sort_moment(one.get("updated_at")) for one in issues]
         ids = [check_external(f"{stream}{one.get('iid')}") for one in issues]
-        # a page brings its issues whole: only what belongs to each of them is asked for by itself
+        # the listing has whole issues: only their notes and events are asked for one by one
         self._listed = {id_: (issue, answer) for id_, issue in zip(ids, issues, strict=True)}
         listed = [Listed(id_, time) for id_, time in zip(ids, times, strict=True)]
         listed += [

@@ -189,7 +189,7 @@ class Jira:
 
     async def _get(self, path: str, params: Mapping[str, str | int]) -> HttpAnswer:
         answer = await self._provider.get(self._api + path, params)
-        if answer.headers.get("X-Seraph-LoginReason") in LOGIN_FAILED:  # it answers, as it answers to anybody
+        if answer.headers.get("X-Seraph-LoginReason") in LOGIN_FAILED:  # Jira answers as to a stranger
             raise Permanent(f"{self._provider.host} does not know us any more: the token has expired.")
         return answer
 

@@ -197,11 +197,11 @@ def _read_cursor(link: str) -> str:
 
 
 def _mark_page(page: dict[str, Any]) -> str:
-    """Its version; a page that moves keeps that, and is another page to us."""
+    """Its version, space and parent: a page that is moved keeps its version, and must be read again."""
     return ":".join(dig_text(page, *path) for path in (("version", "number"), ("spaceId",), ("parentId",)))
 
 
 def _mark_part(part: dict[str, Any]) -> str:
-    """Of a file or a comment; one that is resolved keeps its version."""
+    """The mark of a file or a comment; a comment that is resolved keeps its version, so its state is in the mark."""
     places = (("version", "number"), ("pageId",), ("resolutionStatus",))
     return ":".join(filter(None, (dig_text(part, *path) for path in places)))

@@ -26,7 +26,7 @@ def open_wiki_folder(options: WikiFolderOptions, context: ConnectorContext) -> A
 
 
 def describe_page(item: Fetched) -> Description:
-    """A page is known by its place in the folder; its title is its own affair."""
+    """A page is known by its place in the folder: its title may change."""
     text = item.content.decode("utf-8", "replace")
     if not text.strip() or "\0" in text[:1000]:
         raise Permanent("It is empty, or no text.")
