@@ -54,7 +54,7 @@ async def open_web(
 
 
 async def refuse_open_door(db: Database, settings: WebSettings) -> None:
-    """Whoever can reach another address than loopback must need a key."""
+    """On any address but loopback, other machines can call: there must be a key."""
     if is_loopback(settings.host):
         return
     async with db.transaction() as tx:

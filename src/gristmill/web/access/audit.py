@@ -11,7 +11,7 @@ from gristmill.db import Tx, queries
 from gristmill.errors import LeaseLost
 from gristmill.scopes import Scope, scope_id
 
-if TYPE_CHECKING:  # it brings FastAPI, and the commands that only search come by this file, too
+if TYPE_CHECKING:  # it loads FastAPI, which the commands that only search do not need
     from gristmill.serving import Caller
 
 SQL = queries("gristmill.web.access", "audit.sql")
@@ -43,7 +43,7 @@ def change_in_parts() -> None:
 async def record(tx: Tx, caller: "Caller", action: str, subject: str, **details: Any) -> None:
     """Write into the log what this caller changes in this transaction; both come to be, or neither.
 
-    What an operator changes who looks as a client is the operator's doing: it does not stand in the client's log.
+    An operator may look as a client: a change that is made so is the operator's, and is not in the client's log.
     """
     line: dict[str, Any] = {
         "caller": caller.name,
@@ -119,7 +119,7 @@ async def list_changes(
 ) -> AuditPortion:
     """Changes, newest first: of a client those that its own keys made, without a client all of them.
 
-    So many lines are looked at and no more, whatever the filter: a portion may be short, and yet not the last.
+    It looks at a fixed number of lines, whatever the filter: a portion may be short and still not be the last.
     """
     look = limit + 1 if wanted == ChangeFilter() else max(LOOK, limit + 1)
     lines = await _find_lines(tx, seen_from, wanted, before=ENDLESS if before is None else before, look=look)

@@ -11,7 +11,7 @@ from gristmill.scopes import GLOBAL, Scope, scope_id
 from gristmill.web.access.audit import record
 from gristmill.web.access.secrets import KEY_PREFIX, digest, make_secret
 
-if TYPE_CHECKING:  # it brings FastAPI, and the commands that only search come by this file, too
+if TYPE_CHECKING:  # it loads FastAPI, which the commands that only search do not need
     from gristmill.serving import Caller
 
 SQL = queries("gristmill.web.access", "access.sql")
@@ -96,7 +96,7 @@ async def find_key(tx: Tx, name_or_id: str) -> AccessKey:
 
 
 async def revoke_key(tx: Tx, caller: "Caller", id: int) -> AccessKey:
-    """From now on nobody comes in with this key, and those that are in by it are out."""
+    """From now on nobody signs in with this key, and its sessions end."""
     key = await load_key(tx, id)
     if await tx.value(SQL["revoke_key"], id=id) is None:
         raise Refused(f"The key {key.name} was revoked before.")

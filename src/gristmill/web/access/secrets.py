@@ -5,7 +5,7 @@ import hmac
 import secrets
 
 KEY_PREFIX = "gm_"  # so that people and scanners of repositories recognize a key
-LONGEST = 100  # characters; ours are shorter, and nobody should make us hash a book
+LONGEST = 100  # characters: ours are shorter, and a text of megabytes must not be hashed
 
 
 def make_secret(prefix: str = "") -> str:

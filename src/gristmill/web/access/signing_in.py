@@ -63,7 +63,7 @@ async def _begin_session(tx: Tx, settings: WebSettings, key: int | None, address
 async def _begin_attempt(db: Database, settings: WebSettings, address: str, *, counts_all: bool = True) -> int:
     """Written down and committed before it is judged: of many attempts at once, each counts the others.
 
-    Guesses of the whole world must not lock the operator out: a link, which nobody can guess, counts its address alone.
+    A flood of guesses must not lock the operator out: a link, which nobody can guess, counts only its own address.
     """
     async with db.reading() as tx:
         attempt = await tx.only_value(SQL["note_attempt"], int, address=address, window=settings.sign_in_window)

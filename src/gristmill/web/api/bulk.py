@@ -132,7 +132,7 @@ async def stop(request: Request, caller: Manager, bulk: BulkNumber) -> BulkDetai
     return await show_bulk(request, caller, bulk)
 
 
-@ROUTES.post("/{bulk}/undo", status_code=202, summary="Make every changed task as it was, where its state allows")
+@ROUTES.post("/{bulk}/undo", status_code=202, summary="Give every changed task its former state, where it can")
 async def undo(request: Request, caller: Manager, bulk: BulkNumber) -> BulkDetail:
     services = services_of(request)
     async with caller.transaction(services.db) as tx:

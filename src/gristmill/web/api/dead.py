@@ -1,4 +1,4 @@
-"""Dead letters over HTTP: how many, which, in which clusters; back to life, or away with them."""
+"""Dead letters over HTTP: how many, which, in which clusters; replay them, or remove them."""
 
 from datetime import datetime
 from typing import Annotated

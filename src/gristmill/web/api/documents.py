@@ -273,7 +273,7 @@ async def load_document(tx: Tx, id: int) -> Document:
 
 
 async def load_own(tx: Tx, caller: Caller, id: int) -> Document:
-    """A document that the caller may change: what is everybody's is seen by clients, and changed by the operator."""
+    """A document that the caller may change: clients see everybody's documents, but only the operator changes them."""
     document = await load_document(tx, id)
     own = caller.bound_to
     if own and (document.client != own.client or (own.project and document.project != own.project)):

@@ -33,7 +33,7 @@ from gristmill.web.api.knowledge_answers import (
 )
 
 ROUTES = APIRouter(prefix="/kb", tags=["knowledge"])
-Client = Annotated[str | None, Query(max_length=100, description="Whose; without it only what is everybody's.")]
+Client = Annotated[str | None, Query(max_length=100, description="The client; without it only what is everybody's.")]
 Project = Annotated[str | None, Query(max_length=100)]
 Key = Annotated[str, Query(min_length=1, max_length=500, description="A key, an alias, or a name that one node has.")]
 Limit = Annotated[int, Query(ge=1, le=200)]
@@ -144,7 +144,7 @@ async def get_evidence(
     project: Project = None,
     limit: Limit = 20,
 ) -> Listing[EvidenceAnswer]:
-    """Those of a node stand in the node itself."""
+    """Only for edges: the chunks that name a node are in the answer of `/node`."""
     edge = graph.PathEdge(source, type, target, 0)
     async with caller.reading(services_of(request).db) as tx:
         found = await graph.edge_evidence(tx, caller.choose_scope(client, project), edge, limit=limit)
@@ -207,7 +207,7 @@ async def list_merges(
     return Listing(items=[MergeAnswer.model_validate(one) for one in found])
 
 
-@ROUTES.post("/merges", status_code=201, summary="Let two nodes be one, now and in what comes")
+@ROUTES.post("/merges", status_code=201, summary="Let two nodes be one, now and in documents to come")
 async def merge_nodes(request: Request, caller: Manager, wish: MergeWish) -> MergedAnswer:
     services = services_of(request)
     client = choose_client(caller, wish.client)

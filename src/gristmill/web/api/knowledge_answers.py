@@ -10,7 +10,7 @@ from gristmill.knowledge import Hit
 
 T = TypeVar("T")
 Key = Annotated[str, Field(min_length=1, max_length=500, examples=["person::jane doe"])]
-Client = Annotated[str | None, Field(max_length=100, description="Whose; a key that is bound to a client needs none.")]
+Client = Annotated[str | None, Field(max_length=100, description="The client; a key bound to one needs none.")]
 Text = Annotated[str, Field(min_length=1, max_length=900_000)]
 Number = Annotated[int, Field(ge=1, le=2**63 - 1)]
 

@@ -52,7 +52,7 @@ async def read_limiter(request: Request, caller: Operator, name: LimiterName) ->
         return show_limiter(await find_limiter(tx, name))
 
 
-@ROUTES.patch("/{name}", summary="Change a limiter, for all workers at once; turns that were given stay given")
+@ROUTES.patch("/{name}", summary="Change a limiter, for all workers at once; calls that have a turn keep it")
 async def change_limiter(request: Request, caller: Keeper, name: LimiterName, wish: LimiterWish) -> LimiterView:
     changes = wish.model_dump(exclude_unset=True)
     if not changes:

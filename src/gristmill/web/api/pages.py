@@ -179,7 +179,7 @@ async def get_original(
     async with caller.reading(services.db) as tx:
         document = await load_document(tx, id)
         if document.size:
-            await load_piece(tx, document.hash, 0)  # a sentence now, where a broken download would say nothing
+            await load_piece(tx, document.hash, 0)  # fails with a sentence now: a broken download would say nothing
     tag = f'"{document.hash.hex()}"'
     headers = {"ETag": tag, "Cache-Control": KEPT}
     if if_none_match == tag:

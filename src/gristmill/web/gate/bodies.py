@@ -54,7 +54,7 @@ class BodyLimit:
         await self._app(scope, receive_counted, send)
 
     def _choose_limit(self, scope: Scope) -> int:
-        """Files are kept on the disk before a route looks at the caller: who may not send any sends little."""
+        """Files come to the disk before a route checks the caller: one that may not send files has the small limit."""
         caller: Caller | None = scope.get("state", {}).get("caller")
         if caller is None or not caller.has_role("manager"):
             return self._small

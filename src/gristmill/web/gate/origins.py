@@ -13,7 +13,7 @@ SAFE = ("GET", "HEAD", "OPTIONS")
 
 
 class OriginCheck:
-    """Lets through what this machine is called by, and what programs and our own pages ask.
+    """Lets a request through if it names this machine by a known name, and comes from a program or our own page.
 
     A browser says where a request comes from (Sec-Fetch-Site), older ones say it where it matters (Origin). A person
     may follow a link from anywhere to a page; nothing else may come from elsewhere: no picture, script or event stream.

@@ -61,7 +61,7 @@ class RateLimit:
         return held if held and now < held.until and (held.left or held.is_refusal) else None
 
     async def _take_turn(self, caller: str) -> RequestPortion:
-        """Of many requests at once, one takes a portion for all: each portion more would be lost to the caller."""
+        """Of many requests at once, one takes a portion for all: every further portion would be wasted."""
         turn = self._turns.setdefault(caller, asyncio.Lock())
         async with turn:
             return self._find(caller) or await self._take(caller)

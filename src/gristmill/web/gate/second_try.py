@@ -1,4 +1,4 @@
-"""Asks again what only reads, if the database hung up in the middle: nobody should hear of a restart that is over."""
+"""Repeats a request that only reads, if the database broke off: callers should not notice its short restart."""
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 

@@ -46,7 +46,7 @@ class Write:
 
 @dataclass
 class RouteAnswer:
-    """What a route answers, while it passes by."""
+    """The answer of a route, noted while it is sent."""
 
     status: int = 500
     headers: dict[str, str] = field(default_factory=dict[str, str])

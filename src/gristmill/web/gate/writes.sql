@@ -9,7 +9,7 @@ WITH old AS (
 )
 INSERT INTO web_write AS w (caller, key, head) VALUES (%(caller)s, %(key)s, %(head)s)
 ON CONFLICT (caller, key) DO UPDATE
-   SET id = DEFAULT, -- whoever did it before, and lives on after all, confirms an id that is gone, and changes nothing
+   SET id = DEFAULT, -- a process that did it before and still lives confirms an id that is gone, and changes nothing
        began_at = clock(), head = excluded.head, body = NULL, status = NULL, headers = NULL, answer = NULL,
        is_committed = false
  WHERE w.began_at <= clock() - interval '1 day'
