@@ -123,7 +123,7 @@ async def say(tx: Tx, id_: WorkItemId, text: str, *, by: str) -> WorkItem:
     await announce_request(tx, by="item")
     if item.state in ("waiting_for_user", *CLOSED):
         why = "A person answered." if kind == "answer" else "A person said something to it."
-        await _run_again(tx, item, why=why, by=by, foreground=True)  # who said something waits for what comes of it
+        await _run_again(tx, item, why=why, by=by, foreground=True)  # the person waits for the result
     return await get_item(tx, id_)
 
 

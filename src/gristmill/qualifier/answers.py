@@ -184,7 +184,7 @@ def show_source(source: SourceDocument) -> ShownItemSource:
 
 
 def show_status(status: LineStatus, *, is_operator: bool) -> ShownStatus:
-    """That another client asked for something is no business of a client."""
+    """A client must not learn when another client asked for something."""
     health = status.health
 
     def show_queue(items: Sequence[WorkItem], *, foreground: bool) -> QueueStatus:

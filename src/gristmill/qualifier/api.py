@@ -75,7 +75,7 @@ class NewItem(BaseModel):
     text: Text
     title: str = Field(default="", max_length=300, description="Without it, the first line of the text.")
     type: ItemType = Field(default="user_task", description="user_input, user_task or scheduled.")
-    foreground: bool | None = Field(default=None, description="Whether a person waits for it; a user_input is.")
+    foreground: bool | None = Field(default=None, description="Whether a person waits for it; as for a user_input.")
     urgency: Urgency = "normal"
     deadline: datetime | None = None
     scheduled_at: datetime | None = Field(default=None, description="When it is to be done.")

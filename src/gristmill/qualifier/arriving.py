@@ -117,7 +117,7 @@ async def _find_same_ids(tx: Tx, mails: Sequence[Arrival]) -> list[SameId]:
 def find_doubles(mails: Sequence[Arrival], here: Sequence[SameId]) -> set[Key]:
     """The mails that say the Message-ID of a mail that came before them, and something else.
 
-    The first mail keeps its id: whoever knows the id of a mail could else put words into its place.
+    The first mail keeps its id: otherwise, anybody who knows the id of a mail could replace its words.
     """
     first: dict[tuple[ScopeId, str], str] = {}
     for row in here:
@@ -145,7 +145,7 @@ async def _find_own(tx: Tx, arrivals: Sequence[Arrival], find_own_addresses: Fin
 
 
 def is_outgoing(mail: Arrival, ours: Collection[str]) -> bool:
-    """From one of us to others alone: what one of us asks another one is to be done like any other mail."""
+    """Whether one of us sent it to other people alone: a mail from one of us to another is work like any other."""
     senders = find_addresses([str(mail.note.get("sender", ""))])
     recipients = find_addresses(list(map(str, mail.note.get("recipients", ()))))
     return any(one in ours for one in senders) and bool(recipients) and not any(one in ours for one in recipients)

@@ -178,7 +178,7 @@ async def put_text(tx: Tx, text: WholeText) -> list[ChunkId]:
 
 
 async def check_presence(tx: Tx, item: WorkItemId) -> None:
-    """Transient if it or its document went meanwhile: whoever comes again learns that there is nothing to do."""
+    """Transient if it or its document went meanwhile: the next attempt finds that there is nothing to do."""
     try:
         found = await get_item(tx, item)
     except Unknown as error:
@@ -189,7 +189,7 @@ async def check_presence(tx: Tx, item: WorkItemId) -> None:
 
 @contextmanager
 def without_gone_chunks() -> Generator[None]:
-    """Transient where a chunk went with its document since it was found: whoever comes again finds others, or none."""
+    """Transient where a chunk went with its document since it was found: the next attempt finds others, or none."""
     try:
         yield
     except Unknown as error:

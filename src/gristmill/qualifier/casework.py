@@ -116,8 +116,8 @@ def _hear_person(hints: Hints, wording: ItemWording) -> Hints:
 def find_firings(conventions: Sequence[InForce], material: Material) -> list[Firing]:
     """The conventions that hold, those first that stand above others.
 
-    A project's stands above its client's, and that above everybody's. Of two on one level, the one that does more
-    does: nothing is lost by a contradiction.
+    A project's stands above its client's, and that above everybody's. Of two on one level, the one that makes more
+    work comes first: a contradiction must not put work away.
     """
     held = [(one, words) for one in conventions if (words := match_condition(one.rule.condition, material)) is not None]
     held.sort(key=lambda pair: (-pair[0].nearness, -_find_rank(pair[0]), pair[0].id))

@@ -220,7 +220,7 @@ def _call_noise(view: _View, noise: Noise) -> _View:
 
 
 def _call_information(view: _View, case: Case) -> _View:
-    """Nothing is asked. What could not be read may ask something: silence of a part is no answer."""
+    """Nothing is asked, as far as it was read; a part that could not be read may ask for something."""
     if not case.is_whole:
         return replace(view, to="now").say("partly_unread", "A part of it could not be read: it may ask for something.")
     return view.say("information", "Nothing in it asks for anything.")

@@ -37,7 +37,7 @@ def bind_deciding(tools: Tools) -> list[Handler]:
 
 
 async def set_up_deciding(tx: Tx, settings: Settings) -> None:
-    """So many items are with the LLM at a time, whichever worker asks; it is asked again for ever."""
+    """Limit how many items ask the LLM at a time, over all workers; an item asks again until there is an answer."""
     await set_queue(
         tx,
         "qualify-llm",

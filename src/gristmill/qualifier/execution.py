@@ -112,7 +112,7 @@ class Execution:
             work.cancel()
 
     async def _wait_for_call(self, item: WorkItem, follower: BackgroundItem) -> None:
-        """Until the run must end: of an item that a person waits for, only because nobody wants it any more."""
+        """Wait until the run must end; an item that a person waits for ends only if nobody wants it any more."""
         while True:
             await follower.called.wait()
             if follower.stopped or not item.foreground:
@@ -148,7 +148,7 @@ class Execution:
         raise error
 
     async def _give_way(self, item: WorkItem, follower: BackgroundItem) -> Answer:
-        """Back into the line, with its checkpoint; it comes back when it may be quiet."""
+        """Back into the line, with its checkpoint; it is tried again after the quiet time of the settings."""
         if follower.stopped:
             return ELSEWHERE
         async with self.db.transaction() as tx:

@@ -142,11 +142,11 @@ class RequestWatch:
                         await self._look()
             except Unreachable as error:
                 log.warning("requests.not_heard", error=str(error)[:200])
-                self._ready.set()  # whoever waits looks for itself
+                self._ready.set()  # followers need not wait for us: they look into the database themselves
                 await asyncio.sleep(EVERY)
 
     async def _look(self) -> None:
-        """What a notice may have failed to say, and what the router alone knows."""
+        """Look for requests whose notice was lost, and for those that only the router knows of."""
         if all(one.called.is_set() for one in self._followers):
             return
         async with self._db.reading() as tx:

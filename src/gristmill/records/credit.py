@@ -55,7 +55,7 @@ async def probe_credit(
         async with db.transaction() as tx:
             await tx.execute(SQL["note_balance"], balance=balance)
         return Snooze(RETRY, str(error))
-    except GristmillError as error:  # it may be away as well: that is no news of the account
+    except GristmillError as error:  # it may be unreachable: that says nothing about the account
         return Snooze(RETRY, str(error))
     async with db.transaction() as tx:
         for queue in await tx.value(SQL["note_filled"], list[str], balance=balance) or ():
@@ -72,7 +72,7 @@ async def refresh_balance(db: Database, settings: EmbeddingSettings) -> CreditAc
 
 
 async def watch_account(tx: Tx, settings: Settings) -> list[Finding]:
-    """The alarm for the same."""
+    """The alarm for an empty account."""
     account = await load_account(tx)
     if account.empty_since is None:
         return []

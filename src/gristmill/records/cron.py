@@ -23,7 +23,7 @@ ROUTES = APIRouter(prefix="/workers", tags=["workers"])
 INGESTION_JOBS, VECTORIZATION_JOBS = 3, 2  # of one call
 KNOWLEDGE = "knowledge"  # the queue that keeps the terms of search in order: nobody else does where only cron runs
 FOLDS = 20
-LEAST = timedelta(seconds=8)  # of a budget that are worth a worker
+LEAST = timedelta(seconds=8)  # with less time left, no worker is started
 
 
 class WorkerRun(BaseModel):
@@ -39,7 +39,7 @@ class WorkerRun(BaseModel):
 
 
 class CleanupRun(BaseModel):
-    """What one cleanup removed; `more` if the time was over before all was."""
+    """What one cleanup removed; `more` if its time was over before everything was removed."""
 
     worker: str
     jobs: int
@@ -49,7 +49,7 @@ class CleanupRun(BaseModel):
 
 
 async def check_cron(request: Request) -> None:
-    """Whoever calls knows the secret; without one, this machine alone may call a server that it alone reaches."""
+    """A caller must know the secret. If none is set: only this machine may call, and only a server on loopback."""
     settings = services_of(request).settings
     secret = find_secret(settings)
     if secret is None:

@@ -21,7 +21,7 @@ from gristmill.scopes import Scope, find_scope, visible
 
 SQL = queries("gristmill.records", "records.sql")
 PORTION = 1_000
-MOST_TALLIED = 256  # rows of counts that are as well added up by whoever asks
+MOST_TALLIED = 256  # rows of counts of an import: if there are more, they are added up
 LOOKED_AT, MOST_COLUMNS = 50, 500  # imports of a scope, and columns of all of them, that are named
 # A spreadsheet would compute what begins like this. A plain number is only a number.
 FORMULA = re.compile(r"\s*[=+\-@\t\r]")

@@ -1,4 +1,4 @@
-"""Turns rows into lines that COPY reads, and says of every other row why it became none."""
+"""Turns rows into lines that COPY reads, and says of every other row why it became no record."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field

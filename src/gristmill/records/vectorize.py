@@ -66,7 +66,7 @@ async def vectorize(
         has_more = await tx.only_value(SQL["has_waiting"], bool, scope=task.scope)
         for document in {one.document for one in waiting}:
             await fold_tally(tx, document)
-    # all of these may have been refused: others wait all the same
+    # even if all of these were refused, other records wait
     fold, again = (lexicon.fold_letter(task.scope),), (vectorize_letter(task.scope),)
     return Done(then=((*fold,) if done else ()) + (again if has_more else ()), result={"vectorizedCount": done})
 
@@ -202,7 +202,7 @@ async def _note_cost(tx: Tx, batch: Sequence[WaitingRecord], usage: Usage) -> No
 
 
 async def embed_records(tx: Tx, scope: ScopeId) -> int:
-    """Ask for vectors of all records of a project that were loaded without, or that a provider refused; how many."""
+    """Ask for vectors of the records of a project that have none yet, or that a provider refused; how many."""
     n = await tx.only_value(SQL["want_vectors"], int, scope=scope)
     await send_many(tx, [vectorize_letter(scope)])
     return n

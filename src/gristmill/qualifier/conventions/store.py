@@ -20,7 +20,7 @@ from gristmill.scopes import Scope, scope_id
 SQL = queries("gristmill.qualifier.conventions", "conventions.sql")
 MOST = 1_000  # conventions that are listed, and compared with each other
 LONGEST_NOTE = 500
-FOLD_AFTER = 2_000  # rows of counts that are as well added up by whoever asks
+FOLD_AFTER = 2_000  # rows of counts: if there are more, the next fold adds them up
 HISTORY = 50  # former versions that are shown
 
 
@@ -154,7 +154,7 @@ async def count_firings(tx: Tx, fired: Iterable[int]) -> None:
 
 
 async def fold_firings(tx: Tx) -> None:
-    """Make few rows of many."""
+    """Add up the counts of each convention into one row, if there are many rows."""
     await tx.execute(SQL["fold_firings"], most=FOLD_AFTER)
 
 
