@@ -52,9 +52,9 @@ class Brief:
     budget: int  # tokens of one prompt
     rounds: int = 12
     coding: bool = False
-    expects_change: bool = False  # whoever answers without having changed anything is reminded once
-    past: Sequence[PastCall] = ()  # what others did for it before an interruption: it is told so, as of its own calls
-    earlier: int = 0  # attempts at this place before this one: what they called is not counted as a round of this one
+    expects_change: bool = False  # an agent that answers without a change is reminded once
+    past: Sequence[PastCall] = ()  # calls for it before an interruption: it is told of them as of its own
+    earlier: int = 0  # attempts at this place before: their calls are no rounds of this attempt
 
 
 @dataclass(frozen=True)
@@ -156,7 +156,7 @@ class _Acting:
         for n in range(spent + 1, self.brief.rounds + 1):
             is_last = n == self.brief.rounds
             try:
-                # who was reminded may only change something or answer: a small model would go on looking
+                # after the reminder it may only change something or answer: a small model would go on looking
                 made = await self._ask(last if is_last else changing if self.reminder else shape, is_last=is_last)
             except BadAnswer as error:
                 refused += 1
@@ -213,7 +213,7 @@ class _Acting:
         return [name for name, tool in self.toolbox.tools.items() if tool.changes != "nothing"]
 
     async def _call(self, move: ToolMove) -> bool:
-        """Make a call; whether it was made before, and would say the same again."""
+        """Make a call; True if it only repeats one whose result would be the same."""
         arguments = move.arguments.model_dump(mode="json")
         known = find_repeated(self.past, move.tool, arguments, self.toolbox.tools)
         if known is not None:

@@ -229,7 +229,7 @@ async def get_runs(
     cursor: Cursor = None,
     limit: Limit = PORTION,
 ) -> Listing[ShownRun]:
-    """The newest runs first; for words 2,000 are looked through at a time: a short portion may yet have a `next`."""
+    """The newest runs first; with `q`, 2,000 runs are searched at a time: a short portion may still have a `next`."""
     wanted = WantedRuns([state] if state else None, client, project, q)
     found, more = await load_runs(request, caller, wanted, cursor, limit)
     return Listing(items=[show_run(one) for one in found], next=more)
@@ -363,7 +363,7 @@ async def start(request: Request, caller: Caller, wanted: RunWish) -> Run:
 
 
 async def load_sized_run(request: Request, caller: Caller, id_: RunId) -> tuple[Run, CheckpointSize]:
-    """A run that the caller sees. Its checkpoints are no client's to read: the server counts them."""
+    """A run that the caller sees. Clients may not read checkpoints: the server counts them."""
     services = services_of(request)
     async with caller.reading(services.db) as tx:
         run = await load_run(tx, id_)

@@ -128,8 +128,8 @@ class AgentExecutor:
     async def _pass_answers_on(self, run: RunId, messages: Sequence[ItemMessage], checkpoint: Checkpoint) -> str:
         """What persons have said since the run rested answers its questions, each the one that it names.
 
-        Nobody agrees to what he has not seen: a choice is made only by words that came after the item showed it. The
-        last answer that could not be understood is returned: its question is asked again.
+        Nobody can agree to something unseen: words are an answer only if they came after the item showed the question.
+        The last answer that could not be understood is returned: its question is asked again.
         """
         heard = int(checkpoint.data.get("heard", 0))
         said = [one for one in messages if one.id > heard and one.kind in SAID]

@@ -6,7 +6,7 @@ from typing import ClassVar
 from gristmill.ids import RunId
 
 SERIAL_KEY = "run"  # serial keys hold within a scope: one run at a time in a project, many across
-BACKGROUND_KEY = "run in background"  # a line of its own: a background run that gives way is in nobody's way
+BACKGROUND_KEY = "run in background"  # its own line: a background run that waits for silence blocks no other
 
 
 @dataclass(frozen=True)

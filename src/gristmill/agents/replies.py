@@ -21,7 +21,7 @@ THANKS = (
 )
 AGREEING = ("approve", "commit", "use", "done", "accept")
 REFUSING = ("refuse", "leave", "stay", "stop", "leave it out")
-BINDING = (*AGREEING, "not_done")  # something happens because of them, or is taken for done: no condition fits beside
+BINDING = (*AGREEING, "not_done")  # they let something happen, or say that it did: no words beside them
 WORDED = ("change", "try again")  # they need words, and are asked about again
 COURTESY = re.compile(rf"[\s,.!]+(?:{'|'.join(map(re.escape, THANKS))})[\s.!]*", re.IGNORECASE)
 BREAK = re.compile(r"\s*[:,;.!–—]|\s*\n|\s+-\s")
@@ -69,7 +69,7 @@ def explain_length(question: Question) -> str:
         f"{begun} … This question is too long to be shown here. "
         f"Read and answer it on the page /questions/{question.id}, "
         f"or with gristmill question show {question.id} and gristmill question answer {question.id}. "
-        "Whoever agrees here is not heard."
+        "An agreement that is given here does not count."
     )
 
 
@@ -104,7 +104,7 @@ def assign_answers(questions: Sequence[Question], text: str) -> Iterator[UserRep
 
 
 def may_choose(question: Question, choice: str) -> bool:
-    """Nobody agrees at an item to what the item could not show."""
+    """At an item, nobody can agree to a question that the item could not show as a whole."""
     return choice not in BINDING or is_shown_whole(question)
 
 

@@ -71,7 +71,7 @@ def write_command(words: Sequence[str], folder: Path, limits: SandboxLimits, rea
         *(word for name, value in ENVIRONMENT.items() for word in ("--setenv", name, value)),
         *(word for place in (*SYSTEM, *SYSTEM_SETTINGS, *readable) for word in ("--ro-bind-try", place, place)),
         *("--proc", "/proc", "--dev", "/dev"),
-        # what is written there is memory, which is not counted as any process's
+        # files there take memory that is counted for no process: so their size is limited
         *(word for place in ("/tmp", "/dev/shm") for word in ("--size", str(LARGEST_SCRATCH), "--tmpfs", place)),
         # git's own files are not to be written: our git, outside, obeys the settings in them
         *("--bind", str(folder), INSIDE, "--ro-bind-try", str(folder / ".git"), f"{INSIDE}/.git"),

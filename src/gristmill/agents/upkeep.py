@@ -57,7 +57,7 @@ async def _see_to_runs_of_items(tx: Tx) -> None:
 
 
 async def _remove_workspaces(db: Database, data: Path, keep: timedelta) -> None:
-    """Of this machine: whoever tidies up on another one sees to those there."""
+    """The old workspaces of this machine; those of another machine are removed by a worker there."""
     there = await asyncio.to_thread(list_workspaces, data)
     async with db.reading() as tx:
         old = await list_old_runs(tx, there, keep) if there else []

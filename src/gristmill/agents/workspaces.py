@@ -23,7 +23,7 @@ from gristmill.ids import RunId
 from gristmill.sources import Git, GitOptions, RepositoryLocked, Source, list_sources, open_repository, prepare_clone
 from gristmill.telemetry import log
 
-# git asks a repository within the workspace by another git, which obeys the settings of that repository
+# for a repository within the workspace, git starts another git, which obeys the settings of that repository
 APART = ("-c", "diff.ignoreSubmodules=all", "-c", "status.submoduleSummary=false")
 MOST_FILES = 50_000  # that are listed
 LARGEST = 4 << 20  # bytes of a file that is read or written
@@ -143,7 +143,7 @@ def _hash_file(top: Path, path: str) -> str:
 
 
 def write_text(top: Path, path: str, text: str) -> None:
-    """Write a file as a whole: whoever is killed amid it leaves the old one or the new one."""
+    """Write a file as a whole: a worker that is killed meanwhile leaves the old file or the new one."""
     *folders, name = split_path(path)
     content = text.encode(errors="replace")
     if len(content) > LARGEST:

@@ -84,7 +84,7 @@ class AnswerDraft:
 
 
 async def note_nothing() -> None:
-    """Where no background work could be in the way."""
+    """Does nothing: for a process in which no background work could be in the way."""
 
 
 class Answerer:

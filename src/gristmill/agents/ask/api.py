@@ -94,7 +94,7 @@ def speaker_of(caller: Caller) -> Speaker:
     responses={200: {"content": {"text/event-stream": {}}}},
 )
 async def ask(request: Request, caller: Viewer, wish: AskWish) -> Response | AnswerShape:
-    """Whoever closes the connection stops the answer, down to the model; not that of a conversation, which goes on."""
+    """Closing the connection stops the answer, down to the model; an answer in a conversation goes on."""
     asking = asking_of(services_of(request))
     if wish.conversation is not None:
         return await _ask_in_conversation(request, asking, caller, wish, ConversationId(wish.conversation))

@@ -130,7 +130,7 @@ async def load_message(tx: Tx, conversation: ConversationId, message: MessageId)
 
 
 async def add_question(tx: Tx, conversation: ConversationId, text: str) -> MessageId:
-    """Keep a question; whoever writes answers it next."""
+    """Keep a question; the writer of this conversation answers it next."""
     scope = await tx.value(
         SQL["touch_conversation"], Column[ScopeId], conversation=conversation, title=shorten_title(text)
     )
@@ -148,7 +148,7 @@ async def ask_to_stop(tx: Tx, conversation: int, owner: str) -> bool:
 
 
 async def claim(tx: Tx, conversation: ConversationId, writer: UUID) -> bool:
-    """Become the one who writes; what a writer that is gone has left is ended, and what it had written stays."""
+    """Become the writer. The unfinished answer of a writer that is gone is ended, and keeps its words."""
     if await tx.value(SQL["claim_conversation"], conversation=conversation, writer=writer, patience=PATIENCE) is None:
         return False
     note = msgspec.json.encode({"error": CUT_OFF}).decode()

@@ -23,7 +23,7 @@ SELECT c.id, s.client, s.project, c.owner, c.title, c.language, c.summary, c.sum
 DELETE FROM conversation WHERE id = %(conversation)s AND owner = %(owner)s RETURNING id;
 
 -- name: touch_conversation
--- It locks the row: whoever ends an answer sees this question, or the question finds that nobody writes any more.
+-- It locks the row: either the writer that ends its answer sees this question, or this question sees that nobody writes.
 UPDATE conversation SET changed_at = clock(), title = CASE title WHEN '' THEN %(title)s ELSE title END
  WHERE id = %(conversation)s RETURNING scope;
 

@@ -86,7 +86,7 @@ async def retrieve(finder: PassageFinder, scope: Scope | None, asked: AskedQuest
 async def _find(finder: PassageFinder, query: str, scope: Scope | None, limit: int) -> Hits:
     """The best hits of a query among what people wrote: more are asked for, since notes of it are left out.
 
-    What agents wrote is left out, too: whoever sends a mail could otherwise have them write what is cited later.
+    What agents wrote is left out, too: otherwise, a mail could make agents write words that are cited later.
     """
     found = await finder.find(query, scope, limit=limit + limit // 2, per_document=limit)
     kept = Hits([one for one in found if not is_note_of_document(one) and not is_written_by_agent(one)][:limit])

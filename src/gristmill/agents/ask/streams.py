@@ -48,7 +48,7 @@ async def stream_conversation(
 async def ask_in_conversation(
     db: Database, talker: Talker, speaker: Speaker, question: str, scope: Scope, conversation: int | None
 ) -> AsyncGenerator[Pair]:
-    """Ask in a conversation, or in a new one (None); `conversation` is told first. Who leaves stops the answer."""
+    """Ask in a conversation, or in a new one (None); `conversation` is told first. Leaving stops the answer."""
     check_question(question)
     if conversation is None:
         async with db.transaction(seen_from=speaker.bound_to) as tx:

@@ -72,7 +72,7 @@ class Telling:
         """Only the sentence at hand has changed; this happens with every word of a model."""
         self.draft, self.waits = draft, waits
         self.changed.set()
-        self.changed = asyncio.Event()  # those who wait have the old one
+        self.changed = asyncio.Event()  # followers that wait have the old event
 
 
 @dataclass

@@ -103,7 +103,7 @@ def judge_output(
     if not is_bad:
         return Accept(said)
     if work.is_refused:
-        return GiveUp(said)  # nobody is asked twice about what he does not want
+        return GiveUp(said)  # a person who said no is not asked again
     # what was changed once would be changed again by an agent that does not know of it
     if others and not work.has_changed:
         return OtherAgent(others[0], said)

@@ -152,7 +152,7 @@ class Ledger:
         return result
 
     async def _finish_despite_interruption(self, acting: Awaitable[EffectResult]) -> EffectResult:
-        """Who interrupts a run waits a little for what has begun: cut off, nobody would know its end."""
+        """An interruption waits a little for an effect that has begun: cut off, nobody would know how it ended."""
         task = asyncio.ensure_future(acting)
         try:
             return await asyncio.shield(task)

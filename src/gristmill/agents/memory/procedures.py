@@ -106,7 +106,7 @@ async def fill_meanings(db: Database, embedders: Embedders) -> int:
 async def find_procedures(
     tx: Tx, scope: Scope, request: str, *, meaning: Meaning | None = None, limit: int = 3
 ) -> Sequence[ProcedureNode]:
-    """The procedures that fit a request: first those that people stated, then the strongest. To look is no use."""
+    """The procedures that fit a request: first those that people stated, then the strongest. A look is not counted."""
     candidates = await tx.all(
         SQL["find_candidates"],
         _Candidate,
@@ -194,8 +194,8 @@ async def remove_procedure(tx: Tx, id_: int) -> None:
 async def learn(tx: Tx, run: Run, steps: Steps, *, meaning: Meaning | None = None) -> int | None:
     """Learn from a run that succeeded: by which agents it was done, for requests like its own.
 
-    A procedure that fits and has the same steps is used once more; it is its number that is returned. Nothing is
-    learned from a run that nobody asked for: whoever sends a mail could otherwise teach us what to do. Of the
+    A procedure that fits and has the same steps is used once more; its number is returned. Nothing is
+    learned from a run that nobody asked for: the sender of a mail could otherwise teach us what to do. Of the
     parameters only those are kept that the person named.
     """
     if run.asked_by is None or not steps:

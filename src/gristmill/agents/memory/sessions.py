@@ -17,7 +17,7 @@ LONGEST_DETAILS = 8_000  # characters
 async def remember(
     tx: Tx, run: Run, source: SessionSource, summary: str, details: Mapping[str, Any] | None = None
 ) -> None:
-    """Remember what a run did or decided; the same of the same run once, however often it is carried on."""
+    """Remember what a run did or decided; the same entry of the same run is kept once."""
     await _add_entry(tx, run.scope, run.id, None, source, summary, details)
 
 

@@ -40,7 +40,7 @@ A step that found out that something cannot be done, and says why, is done. Say 
 async def evaluate(state: OrchestratorState, handle: RunHandle, step: Stepping) -> Update:
     planned, work = find_step(state), state.get("work") or StepWork(text="", is_complete=False, calls=[])
     verdict = judge_by_rule(planned, work)
-    # a second doubt of the model alone sends nobody back, unless tools were needed and none did anything
+    # the model alone may repeat a step once; after that, only if tools were needed and none did anything
     is_empty = planned["kind"] != "research" and not has_shown(work)
     if verdict["is_done"] and (state.get("tries", 0) < 2 or is_empty):
         verdict = await judge_by_model(state, handle, step, planned, work)

@@ -53,7 +53,7 @@ def explain_limit(state: OrchestratorState) -> str:
 
 
 async def draft_reply(state: OrchestratorState, handle: RunHandle, step: Stepping) -> str:
-    """For whoever wrote what the run was about; nothing is sent."""
+    """A draft for the sender of the item that the run was about; nothing is sent."""
     if handle.run.item_type == "user_input":
         return state.get("answer", "") or state.get("ended", "")
     if handle.run.item_type not in ANSWERED_TYPES or not handle.thinker.is_there:

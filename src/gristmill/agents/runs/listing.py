@@ -37,7 +37,7 @@ class RunPortion(NamedTuple):
 async def list_runs(
     tx: Tx, wanted: WantedRuns = ALL_RUNS, *, before: int | None = None, limit: int = 100
 ) -> RunPortion:
-    """Runs, newest first; so many are looked through for words: a portion may be short, and yet not the last."""
+    """Runs, newest first; words are searched in a fixed number of runs: a portion may be short and not the last."""
     look = max(LOOK, limit + 1) if wanted.text else limit + 1
     ids = await _find_runs(tx, wanted, before=NEWEST if before is None else before, look=look)
     found = await tx.all(SQL["fitting_runs"], Run, ids=ids, text=wanted.text or None, limit=limit + 1)

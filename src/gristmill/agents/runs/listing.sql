@@ -3,7 +3,7 @@
 -- others.
 
 -- name: scopes_looked_at
--- a tenant's are its own, also where the server has no row-level security; what is nobody's client's is the operator's
+-- a tenant looks at its own scopes, also without row-level security of the server; runs without a client are the operator's
 SELECT coalesce(array_agg(id), '{}') FROM scope
  WHERE (%(client)s::text IS NULL OR client = %(client)s) AND (%(project)s::text IS NULL OR project = %(project)s)
    AND (NOT %(is_tenant)s OR id <> 1 AND id = ANY ((SELECT own_scopes())::int[]));

@@ -73,7 +73,7 @@ SELECT max(created_at) FROM agent_run WHERE item = %(item)s AND state = 'complet
 UPDATE agent_run SET foreground = %(foreground)s WHERE id = %(id)s AND foreground <> %(foreground)s;
 
 -- name: hold_project
--- two workers that look for each other see one another
+-- of two workers that look for rivals at the same time, the second one waits, and sees the first
 SELECT pg_advisory_xact_lock(hashtext('gristmill agents'), %(scope)s);
 
 -- name: list_running
@@ -85,7 +85,7 @@ SELECT id, item, task, state FROM agent_run
  WHERE finished_at IS NULL AND item IS NOT NULL AND id > %(after)s ORDER BY id LIMIT %(limit)s;
 
 -- name: stop_run
--- any open state -> stopped; who holds it begins nothing more
+-- any open state -> stopped; the worker that holds it begins nothing more
 UPDATE agent_run SET state = 'stopped', stopped_by = %(by)s, fence = fence + 1, finished_at = clock()
  WHERE id = %(id)s AND finished_at IS NULL RETURNING id;
 
