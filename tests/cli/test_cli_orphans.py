@@ -11,7 +11,7 @@ import pytest
 from desk import MILL, PATIENCE, wait_until
 
 from gristmill.db.embedded import Embedded
-from gristmill.processes import gone_processes, process_key
+from gristmill.processes import find_gone_processes, process_key
 
 SOON_AFTER = [1.5, 1.2, 1.0, 0.8, 0.6, 0.45, 0.3, 0.2, 0.1, 0.0]  # seconds from the first child to the kill
 
@@ -60,6 +60,6 @@ def test_a_worker_whose_parent_is_gone_before_it_begins_opens_nothing(embedded, 
         check=True,
     )
     key = parent.stdout.strip()
-    assert gone_processes([key, process_key()]) == [key]
+    assert find_gone_processes([key, process_key()]) == [key]
     assert start_worker(embedded, "--under", key, *share).wait(PATIENCE) == 1
     assert not embedded.data.exists()

@@ -67,26 +67,26 @@ async def test_one_of_thousands_of_equals_is_found_with_one_look_into_the_index(
         found = 1 if key == SIGNATURE else 0
         assert len(await store.find_pages(tx, [key, key])) == found
         assert [len(pieces) for pieces in (await store.find_divided(tx, [key, key])).values()] == [1] * found
-        assert len(await contributions.known_extractions(tx, [key, key])) == found
-        assert len(await vectors.known_vectors(tx, MODEL, [key, key])) == found
+        assert len(await contributions.find_extractions(tx, [key, key])) == found
+        assert len(await vectors.find_vectors(tx, MODEL, [key, key])) == found
 
 
 async def test_a_text_that_another_model_embedded_thousands_of_times_is_soon_given_up(db: Database) -> None:
     async with db.transaction() as tx:
         await mails(tx, embedded_by=OTHER)
         assert await buffers(tx, vectors.SQL["known_vectors"], hashes=[SIGNATURE], model=MODEL) < 2_000
-        assert await vectors.known_vectors(tx, MODEL, [SIGNATURE]) == {}
+        assert await vectors.find_vectors(tx, MODEL, [SIGNATURE]) == {}
 
 
 async def test_a_text_of_which_an_llm_said_nothing_thousands_of_times_is_soon_given_up(db: Database) -> None:
     async with db.transaction() as tx:
         await mails(tx, silent=True)
         assert await buffers(tx, contributions.SQL["known_extractions"], keys=[SIGNATURE]) < 500
-        assert await contributions.known_extractions(tx, [SIGNATURE]) == {}
+        assert await contributions.find_extractions(tx, [SIGNATURE]) == {}
 
 
 async def test_chunks_without_a_vector_hide_none_that_has_one(db: Database) -> None:
     async with db.transaction() as tx:
         await mails(tx)
         await tx.execute("DELETE FROM embedding WHERE chunk IN (SELECT id FROM chunk ORDER BY id LIMIT 100)")
-        assert SIGNATURE in await vectors.known_vectors(tx, MODEL, [SIGNATURE])
+        assert SIGNATURE in await vectors.find_vectors(tx, MODEL, [SIGNATURE])

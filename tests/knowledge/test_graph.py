@@ -62,7 +62,7 @@ async def test_what_was_drawn_once_is_found_by_what_it_was_drawn_from(db: Databa
     (chunk,) = await shelve(db, "a")
     key = await contribute(db, chunk, "Jane -MET-> Bob")
     async with db.transaction() as tx:
-        found = await graph.known_extractions(tx, [key, b"other"])
+        found = await graph.find_extractions(tx, [key, b"other"])
     assert list(found) == [key]
     assert found[key] == drawn("Bob", "Jane -MET-> Bob")
 
@@ -71,7 +71,7 @@ async def test_nothing_found_is_known_too(db: Database) -> None:
     (chunk,) = await shelve(db, "a")
     async with db.transaction() as tx:
         await graph.save(tx, chunk, "", Extraction(), b"k")
-        assert await graph.known_extractions(tx, [b"k"]) == {b"k": Extraction()}
+        assert await graph.find_extractions(tx, [b"k"]) == {b"k": Extraction()}
 
 
 def test_no_two_clients_share_what_was_drawn() -> None:

@@ -163,7 +163,7 @@ async def test_a_stated_node_is_kept_beside_what_is_drawn(db: Database) -> None:
     await contribute(db, chunk, "Bob", client="acme")  # extracted again, and Jane is not found any more
     async with db.transaction() as tx:
         jane = await graph.node(tx, ACME, "jane")
-        found = await graph.known_extractions(tx, [graph.extraction_key("acme", drawn_passage("Bob"), "test")])
+        found = await graph.find_extractions(tx, [graph.extraction_key("acme", drawn_passage("Bob"), "test")])
     assert (jane.type, jane.properties, jane.mentions, jane.chunks) == (
         "author",
         {"born": 1970, "name": "Jane D."},

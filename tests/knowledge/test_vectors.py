@@ -71,8 +71,8 @@ async def test_a_vector_is_known_by_the_text_it_was_made_of_bit_for_bit(db: Data
         model = await vectors.register(tx, embedder)
         other = await vectors.register(tx, Renamed())
         await searchable(tx, chunk, model=model.id, embedder=embedder)
-        found = await vectors.known_vectors(tx, model.id, [chunk.hash, b"x" * 32])
-        assert await vectors.known_vectors(tx, other.id, [chunk.hash]) == {}
+        found = await vectors.find_vectors(tx, model.id, [chunk.hash, b"x" * 32])
+        assert await vectors.find_vectors(tx, other.id, [chunk.hash]) == {}
     (vector,) = await embedder.embed([chunk.text_to_embed])
     assert found == {chunk.hash: vector}
 

@@ -65,7 +65,7 @@ async def _draw(
     passages = [_make_passage(piece, about if n == 0 else {}) for n, piece in enumerate(pieces)]
     keys = [graph.extraction_key(client, one, extractor.version) if one else b"" for one in passages]
     async with db.transaction() as tx:
-        known = await graph.known_extractions(tx, [key for key in keys if key])
+        known = await graph.find_extractions(tx, [key for key in keys if key])
     missing = [n for n, one in enumerate(passages) if one and keys[n] not in known]
     found: dict[int, Extraction] = {n: known[keys[n]] for n, one in enumerate(passages) if one and keys[n] in known}
     for at in range(0, len(missing), extractor.batch):

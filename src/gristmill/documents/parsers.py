@@ -204,14 +204,14 @@ def read_pages(wanted: Sequence[tuple[str, str, int]], limits: Limits, careful: 
     processor: on a busy machine every page takes long, and calls of few pages would only make it busier. The time for
     opening the file does not count: its pages are not slow because the file is large.
     """
-    end = process_time() - reading.spent_opening() + MOMENT
+    end = process_time() - reading.measure_opening() + MOMENT
     for path, type_, number in wanted:
         try:
             found = reading.read(path, type_, number, limits)
         except (Permanent, Transient) as error:
             found = error
         tell(found, now=careful)
-        if process_time() - reading.spent_opening() > end:
+        if process_time() - reading.measure_opening() > end:
             return
 
 

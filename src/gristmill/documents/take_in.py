@@ -300,7 +300,7 @@ def _make_version(one: _Arrived) -> Version:
         one.hash,
         item.name,
         container=item.container,
-        given=_given_by(item),
+        given=_describe_given(item),
         urgency=item.urgency,
         refusal=item.refusal,
         ahead=item.ahead,
@@ -317,7 +317,7 @@ def _bytes_of(content: Staged | bytes | str) -> Staged | bytes:
     return content.encode() if isinstance(content, str) else content
 
 
-def _given_by(item: Item) -> dict[str, Any]:
+def _describe_given(item: Item) -> dict[str, Any]:
     """What the source says of an item, as it is kept with the document."""
     said = {
         "type": item.type,
@@ -352,7 +352,7 @@ async def _describe_known(tx: Tx, item: Item, last: Latest) -> Taken:
 
     A person who adds a failed file again wants it to succeed. The same bytes would fail again; a retry may not.
     """
-    given = _given_by(item)
+    given = _describe_given(item)
     if given != last.given:
         await tx.execute(SQL["describe"], id=last.id, given=orjson.dumps(given).decode())
     unchanged = Taken(item.name, item.urn, last.id, "unchanged", f"its content is that of document {last.id}")

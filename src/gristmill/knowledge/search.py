@@ -106,7 +106,7 @@ async def search(
         query=query[:LONGEST_QUERY],
         alpha=alpha,
         only=Filter(types, after, columns or None),
-        most=max(most, CANDIDATES_QUOTED if _quoted_phrases(query) else CANDIDATES),
+        most=max(most, CANDIDATES_QUOTED if _find_phrases(query) else CANDIDATES),
         meaning_share=settings.meaning_share,
     )
     question = QueryEmbedder(vectors.available_embedders(embedder) if alpha else [], request.query)
@@ -120,7 +120,7 @@ async def search(
         best = await _choose_rows(tx, candidates, space.scopes, request.only, query, limit, most, per_document)
         hits += [_make_hit(row, candidates) for row in best]
         # all hits are asked, not only the first: a newer version stands before an older one that has the phrase
-        if best and not any(_has_phrases(_quoted_phrases(query), row) for row in best):
+        if best and not any(_has_phrases(_find_phrases(query), row) for row in best):
             hits.note = " ".join(filter(None, [hits.note, "No hit has what is quoted, word for word."]))
         if expand and hits:
             client = scope.client if scope else ""  # aliases are a client's: all clients together have none
@@ -184,7 +184,7 @@ async def _choose_rows(
     A few more rows than are shown are mostly enough. The others are read in two cases: when the first rows repeat each
     other, and when one of them is outdated, because its newer version may be among the others.
     """
-    phrases = _quoted_phrases(query)
+    phrases = _find_phrases(query)
     ranked = candidates.best_first()
     enough = limit + limit // 2
     rows, first, behind = list[ChunkRow](), list[ChunkRow](), list[ChunkRow]()
@@ -201,7 +201,7 @@ def _has_phrases(phrases: Iterable[str], row: ChunkRow) -> bool:
     return all(phrase in _fold_text(row.text) for phrase in phrases)
 
 
-def _quoted_phrases(query: str) -> list[str]:
+def _find_phrases(query: str) -> list[str]:
     return [_fold_text(next(filter(None, one))) for one in QUOTED.findall(query)]
 
 

@@ -148,7 +148,7 @@ def _is_elision(whole: str) -> bool:
 
 def _simple_words(word: str, start: int) -> Iterator[TermWord]:
     if not word.isascii() and UNSPACED.search(word):
-        yield from _unspaced_words(word, start)
+        yield from _split_unspaced(word, start)
         return
     if HUMPS.fullmatch(word):
         yield TermWord(word, start, start + len(word), True)
@@ -158,7 +158,7 @@ def _simple_words(word: str, start: int) -> Iterator[TermWord]:
     yield TermWord(word, start, start + len(word), False)
 
 
-def _unspaced_words(word: str, start: int) -> Iterator[TermWord]:
+def _split_unspaced(word: str, start: int) -> Iterator[TermWord]:
     """Words of scripts without blanks: every two neighbouring characters, and each one that may be a word."""
     at = 0
     for found in UNSPACED.finditer(word):

@@ -104,7 +104,7 @@ class _KnownVector(NamedTuple):
     vector: bytes
 
 
-async def known_vectors(tx: Tx, model: int, hashes: Sequence[bytes]) -> dict[bytes, bytes]:
+async def find_vectors(tx: Tx, model: int, hashes: Sequence[bytes]) -> dict[bytes, bytes]:
     """The vectors that this model has made already, by the hash of their text."""
     rows = await tx.all(SQL["known_vectors"], _KnownVector, model=model, hashes=list(set(hashes)))
     return {row.hash: read_vector(row.vector) for row in rows}
@@ -132,7 +132,7 @@ async def make_vectors(db: Database, embedders: Embedders, texts: Mapping[bytes,
         current = model if model.current else await current_model(tx)
         if current and current != model:
             makers |= [(current.id, one) for one in others if one.name == current.name]
-        found = {id: await known_vectors(tx, id, list(texts)) for id in makers}
+        found = {id: await find_vectors(tx, id, list(texts)) for id in makers}
     for id, maker in makers.items():
         new = {hash: text for hash, text in texts.items() if hash not in found[id]}
         found[id] |= zip(new, await maker.embed(list(new.values())), strict=True)

@@ -4,7 +4,7 @@ import os
 import threading
 from collections.abc import Callable
 
-from gristmill.processes.presence import gone_processes, wait_for_end
+from gristmill.processes.presence import find_gone_processes, wait_for_end
 
 ORPHANED = 1  # exit code of a process that ends because its parent is gone
 
@@ -18,7 +18,7 @@ class ParentWatch:
     """
 
     def __init__(self, parent: str) -> None:
-        if gone_processes([parent]):
+        if find_gone_processes([parent]):
             os._exit(ORPHANED)
         self._lock = threading.Lock()
         self._stop: Callable[[], object] | None = None

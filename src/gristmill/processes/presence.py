@@ -18,7 +18,7 @@ def process_key() -> str:
     return f"{_machine()} {os.getpid()} {ticks}"
 
 
-def gone_processes(keys: Iterable[str]) -> list[str]:
+def find_gone_processes(keys: Iterable[str]) -> list[str]:
     """The keys whose process has ended; only processes of this machine and pid namespace can be known here."""
     return [key for key in keys if _is_gone(key)]
 

@@ -158,7 +158,7 @@ async def list_items(
 ) -> list[WorkItem]:
     """Items in these states that the caller sees, the newest first; if not `copied`, without those whose copy waits."""
     wanted = {"states": list(states), "before": before, "limit": limit, "copied": copied}
-    if (scopes := await _seen_scopes(tx)) is None:
+    if (scopes := await _list_seen_scopes(tx)) is None:
         return await tx.all(SQL["list_all"], WorkItem, **wanted)
     return await tx.all(SQL["list_of_scopes"], WorkItem, scopes=scopes, **wanted)
 
@@ -189,13 +189,13 @@ class StateCount(NamedTuple):
 
 async def count_states(tx: Tx) -> list[StateCount]:
     """Exact, from counters: it costs the same however many items there are."""
-    return await tx.all(SQL["count_states"], StateCount, scopes=await _seen_scopes(tx))
+    return await tx.all(SQL["count_states"], StateCount, scopes=await _list_seen_scopes(tx))
 
 
 async def fold_tally(tx: Tx) -> None:
     await tx.execute(SQL["fold_tally"])
 
 
-async def _seen_scopes(tx: Tx) -> list[ScopeId] | None:
+async def _list_seen_scopes(tx: Tx) -> list[ScopeId] | None:
     """The scopes that the client of this transaction sees; None for the operator, who sees all."""
     return None if tx.seen_from is None else await tx.value(SQL["seen_scopes"], list[ScopeId])

@@ -159,7 +159,7 @@ class _Pattern:
         self._add_tree(tree)
         self.size = self._next - FIRST_ID
         tickets = [
-            {"id": _id(place), "seq": _id(place), "lane": _fixed(lane), "queue": _fixed(queue)}
+            {"id": _id(place), "seq": _id(place), "lane": _constant(lane), "queue": _constant(queue)}
             for place, lane, queue in self.opened
         ]
         self.tables = _Table(TASK, self._tasks), _Table(GROUP, self._groups), _Table(TICKET, tickets)
@@ -207,22 +207,22 @@ class _Pattern:
         self._groups.append(
             {
                 **{"id": _id(id_), "parent": _id(parent), "finished_at": ended, "scope": _Cell("%s", (SCOPE,))},
-                **{"pending": _fixed(pending), "completed": _fixed(completed + done), "skipped": _fixed(skipped)},
-                **{"done": _fixed(done), "sealed": _fixed(sealed)},
-                "status": _fixed("pending" if is_open else "completed"),
+                **{"pending": _constant(pending), "completed": _constant(completed + done)},
+                **{"skipped": _constant(skipped), "done": _constant(done), "sealed": _constant(sealed)},
+                "status": _constant("pending" if is_open else "completed"),
             }
         )
-        payload = _Cell('{"label":%s}', (LABEL,)) if label is None else _fixed(to_json({"label": label}))
+        payload = _Cell('{"label":%s}', (LABEL,)) if label is None else _constant(to_json({"label": label}))
         urgency = (self._tree.priority, self._tree.foreground) if parent is None else (0, False)
         self._add_row(
             id_,
             parent,
             urgency,
             finished_at=ended,
-            outcome=None if is_open else _fixed("completed"),
-            wait=_fixed("children") if is_open else None,
-            awaited=_fixed(awaited),
-            kind=_fixed("group"),
+            outcome=None if is_open else _constant("completed"),
+            wait=_constant("children") if is_open else None,
+            awaited=_constant(awaited),
+            kind=_constant("group"),
             payload=payload,
         )
 
@@ -244,32 +244,32 @@ class _Pattern:
             started_at=ended,
             finished_at=ended,
             after=_id(after),
-            lane=_fixed(lane),
-            attempts=_fixed(1 if outcome else 0),
-            outcome=_fixed(outcome),
-            wait=None if after is None else _fixed("after"),
-            queue=_fixed(queue),
-            kind=_fixed(one.letter.kind),
+            lane=_constant(lane),
+            attempts=_constant(1 if outcome else 0),
+            outcome=_constant(outcome),
+            wait=None if after is None else _constant("after"),
+            queue=_constant(queue),
+            kind=_constant(one.letter.kind),
             payload=_about(encode(one.letter, MAX_PAYLOAD).decode()),
-            error=_fixed(error),
+            error=_constant(error),
         )
         self.counts[queue, outcome or "opened"] += 1
         if outcome is None and after is None:
             self.opened.append((id_, lane, queue))
 
     def _add_row(self, id_: int, parent: int | None, urgency: tuple[int, bool], **cells: _Cell | None) -> None:
-        priority, foreground = map(_fixed, urgency)
-        zero = _fixed(0)
+        priority, foreground = map(_constant, urgency)
+        zero = _constant(0)
         common = {
             **{"id": _id(id_), "parent": _id(parent), "priority": priority, "foreground": foreground},
             **{"created_at": _Cell("%s", (NOW,)), "scope": _Cell("%s", (SCOPE,)), "owner": _Cell("%s", (OWNER,))},
-            **{"lane": zero, "attempts": zero, "awaited": _fixed(False)},
+            **{"lane": zero, "attempts": zero, "awaited": _constant(False)},
         }
         self._tasks.append({**dict.fromkeys(TASK), **common, **cells})
 
 
-def _fixed(value: str | int | None) -> _Cell | None:
-    """What is the same for all seeds."""
+def _constant(value: str | int | None) -> _Cell | None:
+    """A cell that is the same for all seeds."""
     return None if value is None else _Cell(str(value).replace("%", "%%"))
 
 

@@ -43,7 +43,7 @@ class Admin:
     async def announce(self, request: Request, sender: Sender) -> Json:
         """Make a GPU ready for a session: background work goes, the model comes, then the answer."""
         body = read_object(request.body or b"{}")
-        model = self._announced_model(body)
+        model = self._read_announced_model(body)
         if not any(self._scheduler.lanes.serving(model)):
             known = {name for adapter in self._scheduler.adapters.values() for name in adapter.models or ()}
             raise model_missing(model, known)
@@ -68,7 +68,7 @@ class Admin:
             self._scheduler.over(ticket)
         return {"status": "ready", "backend": lease.backend.name, "model": model}
 
-    def _announced_model(self, body: Json) -> str:
+    def _read_announced_model(self, body: Json) -> str:
         model = body.get("model") or next(iter(self._settings.orchestrator_models), "")
         if not isinstance(model, str) or not model:
             raise BadRequest("model is required: there is no orchestrator_models setting")

@@ -59,7 +59,7 @@ class Sink(Protocol):
     def tally(self) -> TokenCounter: ...
 
 
-def _unfinished_error() -> AttemptFailed:
+def _make_unfinished_error() -> AttemptFailed:
     return AttemptFailed(BackendFailure.BROKEN, "the backend's answer ended before it was done")
 
 
@@ -130,7 +130,7 @@ class NdjsonRelay:
     def close(self) -> bytes:
         last = self.feed(b"\n") if any(part.strip() for part in self._parts) else b""
         if not self._done:
-            raise _unfinished_error()
+            raise _make_unfinished_error()
         return last
 
     def tally(self) -> TokenCounter:
@@ -217,7 +217,7 @@ class SseRelay:
     def close(self) -> bytes:
         last = self.feed(b"\n\n") if self._events.has_rest else b""
         if not self._done:
-            raise _unfinished_error()
+            raise _make_unfinished_error()
         return last
 
     def tally(self) -> TokenCounter:
@@ -253,7 +253,7 @@ class ResponsesRelay:
     def close(self) -> bytes:
         last = self.feed(b"\n\n") if self._events.has_rest else b""
         if self.response is None:
-            raise _unfinished_error()
+            raise _make_unfinished_error()
         return last
 
     def tally(self) -> TokenCounter:
@@ -293,13 +293,13 @@ class Translated:
         out = self.feed(b"\n")
         self._parts += 1
         if self._reader.reply.count_finished() < self._parts:
-            raise _unfinished_error()
+            raise _make_unfinished_error()
         return out
 
     def close(self) -> bytes:
         last = self.feed(b"\n")
         if not self._reader.reply.done:
-            raise _unfinished_error()
+            raise _make_unfinished_error()
         return last + self._writer.write_end(self._reader.reply)
 
     def tally(self) -> TokenCounter:
@@ -323,7 +323,7 @@ class CollectedReply(Translated):
     def close(self) -> bytes:
         self._reader.feed(b"\n")
         if not self._reader.reply.done:
-            raise _unfinished_error()
+            raise _make_unfinished_error()
         return self._writer.write_whole(self._reader.reply)
 
 
@@ -361,7 +361,7 @@ class CollectedEvents:
     def close(self) -> bytes:
         self.feed(b"\n")
         if not self._done:
-            raise _unfinished_error()
+            raise _make_unfinished_error()
         self._whole |= {
             "object": "chat.completion" if self._chat else "text_completion",
             "model": self._model,
@@ -466,7 +466,7 @@ class CollectedChat:
         if self._lines.has_rest:
             self.feed(b"\n")
         if not self._last:
-            raise _unfinished_error()
+            raise _make_unfinished_error()
         if len(self._raw) == 1:
             return self._last
         if not self._plain:  # thinking and tool calls are put together by the general way

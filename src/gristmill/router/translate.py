@@ -199,7 +199,7 @@ def to_ollama(call: ModelCall, body: Json) -> tuple[ModelCall, list[Json]]:
         return GENERATE, [again for one in prompts for again in _repeat(one, body)]
     names: dict[str, str] = {}
     messages = [_message_in(message, names) for message in _require_list(body.get("messages"), "messages")]
-    return CHAT, _repeat({**sent, "messages": messages, **_only({"tools": offered_tools(body)})}, body)
+    return CHAT, _repeat({**sent, "messages": messages, **_only({"tools": choose_tools(body)})}, body)
 
 
 def _repeat(sent: Json, body: Json) -> list[Json]:
@@ -226,7 +226,7 @@ def _logprobs_in(call: ModelCall, body: Json) -> Json:
     return {} if asked is None or asked is False else {"logprobs": True, "top_logprobs": asked or None}
 
 
-def offered_tools(body: Json) -> Any:
+def choose_tools(body: Json) -> Any:
     """The tools that `tool_choice` leaves: Ollama cannot be made to call one, but it can be offered only that one."""
     tools, choice = body.get("tools"), body.get("tool_choice")
     if not tools or choice == "none":

@@ -27,7 +27,7 @@ from engine import (
 
 from gristmill.db import Database, Tx
 from gristmill.ids import TaskId, WorkerId
-from gristmill.processes.presence import gone_processes, process_key
+from gristmill.processes.presence import find_gone_processes, process_key
 from gristmill.queue.claim import Claim
 from gristmill.queue.groups import open_group, seal
 from gristmill.queue.outcome import Retry
@@ -335,13 +335,13 @@ async def test_the_dead_stay_dead(db: Database) -> None:
 def test_this_process_is_not_gone_and_an_ended_one_is() -> None:
     script = "from gristmill.processes.presence import process_key; print(process_key())"
     ended = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout.strip()
-    assert gone_processes([process_key(), ended]) == [ended]
+    assert find_gone_processes([process_key(), ended]) == [ended]
 
 
 def test_a_pid_that_is_used_again_is_another_process() -> None:
     machine, _, _ = process_key().rpartition(" ")
-    assert gone_processes([f"{machine} 1"]) == [f"{machine} 1"]
+    assert find_gone_processes([f"{machine} 1"]) == [f"{machine} 1"]
 
 
 def test_of_other_machines_and_odd_keys_nothing_is_said() -> None:
-    assert gone_processes(["", "unseen", "other-boot pid:[1] 7 1", "unseen 0123"]) == []
+    assert find_gone_processes(["", "unseen", "other-boot pid:[1] 7 1", "unseen 0123"]) == []

@@ -113,7 +113,7 @@ class Toolbox:
 
     async def _call_watched(self, tool: AnyTool, arguments: Arguments, key: str) -> ToolResult:
         known = await self._ledger.find(key)
-        prepared = _prepared_before(known) if known else await tool.prepare(arguments, self._context)
+        prepared = _restore_prepared(known) if known else await tool.prepare(arguments, self._context)
         async with self._context.db.reading() as tx:
             policy = await load_policy(tx, self._context.place)
         targets = await self._find_targets(tool, arguments, policy)
@@ -284,6 +284,6 @@ def _make_effect(
     )
 
 
-def _prepared_before(row: EffectRow) -> PreparedEffect:
+def _restore_prepared(row: EffectRow) -> PreparedEffect:
     kept = row.prepared
     return PreparedEffect(kept.get("data", {}), list(row.files), kept.get("branch"), bool(kept.get("pushes")))

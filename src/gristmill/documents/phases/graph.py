@@ -34,7 +34,7 @@ async def build_graph(
             for chunk in found
             if chunk is not None and chunk.id in passages
         }
-        known = await graph.known_extractions(tx, list(keys.values()))
+        known = await graph.find_extractions(tx, list(keys.values()))
     drawn: dict[ChunkId, Extraction | Exception] = {id_: known[key] for id_, key in keys.items() if key in known}
     missing = [id_ for id_ in keys if id_ not in drawn]
     drawn |= zip(missing, await extractor.extract([passages[id_] for id_ in missing]), strict=True)

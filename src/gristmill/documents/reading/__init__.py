@@ -3,7 +3,7 @@
 from gristmill.documents.reading.keys import VERSION, make_key, make_page_key
 from gristmill.documents.reading.limits import Limits
 from gristmill.documents.reading.mail_summary import MailSummary, read_message_id, summarize_mail
-from gristmill.documents.reading.open_files import spent_opening
+from gristmill.documents.reading.open_files import measure_opening
 from gristmill.documents.reading.opening import (
     PICTURES,
     TYPES,
@@ -55,12 +55,12 @@ __all__ = [
     "inspect",
     "make_key",
     "make_page_key",
+    "measure_opening",
     "parse_transcript",
     "read",
     "read_ahead",
     "read_message_id",
     "refuse_undrawn",
-    "spent_opening",
     "split_quoted",
     "summarize_mail",
 ]

@@ -147,12 +147,12 @@ def _check_sizes(path: str, entries: list[zipfile.ZipInfo], limits: Limits) -> N
         raise refusals.refuse_encrypted()
     total = 0
     packed = max(sum(entry.compress_size for entry in entries), 1)
-    for size in _unpacked_sizes(path, entries):
+    for size in _measure_unpacked(path, entries):
         total += size
         check_unpacked(total, packed, limits)
 
 
-def _unpacked_sizes(path: str, entries: list[zipfile.ZipInfo]) -> Iterator[int]:
+def _measure_unpacked(path: str, entries: list[zipfile.ZipInfo]) -> Iterator[int]:
     try:
         with zipfile.ZipFile(path) as archive:
             for entry in entries:

@@ -57,6 +57,6 @@ class OpenFile(Generic[T]):
             kept[2](kept[1])
 
 
-def spent_opening() -> float:
+def measure_opening() -> float:
     """Seconds of the processor that this process has spent on opening files."""
     return OpenFile.spent

@@ -69,20 +69,20 @@ def inspect(path: str, name: str, type: Type, limits: Limits, start: Bookmark = 
 
 
 def read(path: str, type: Type, number: int, limits: Limits) -> PageText:
-    with _opened_page(path, number) as page:
+    with _open_page(path, number) as page:
         text = _text(page)
         return PageText(text, "text") if count_legible(text) >= SCANNED else _read_scan(page, text, number, limits)
 
 
 def draw(path: str, number: int, width: int, limits: Limits) -> Image.Image:
     """A picture of the page that is about as wide as this."""
-    with _opened_page(path, number) as page:
+    with _open_page(path, number) as page:
         return _picture(page, number, limits, scale=width / max(page.get_width(), 1))
 
 
 def find_places(path: str, number: int, text: str, spans: Sequence[Span]) -> list[PlacedSpan]:
     """Where these parts of the text that was read of the page stand on it; a rectangle for each line of a part."""
-    with _opened_page(path, number) as page:
+    with _open_page(path, number) as page:
         textpage = page.get_textpage()
         try:
             return list(pdf_places.find_spans(page, textpage, text, spans))
@@ -91,7 +91,7 @@ def find_places(path: str, number: int, text: str, spans: Sequence[Span]) -> lis
 
 
 @contextmanager
-def _opened_page(path: str, number: int) -> Generator[Page]:
+def _open_page(path: str, number: int) -> Generator[Page]:
     pdf = pdf_files.get(path)
     if not 1 <= number <= len(pdf):
         raise refusals.no_such_page(number, len(pdf))

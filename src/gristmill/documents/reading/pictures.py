@@ -24,7 +24,7 @@ def inspect(path: str, name: str, type: Type, limits: Limits, start: Bookmark = 
         if pages > limits.pages:
             raise refusals.too_many("pages", pages, limits.pages)
         meta = {"format": picture.format or "", "width": picture.width, "height": picture.height}
-        return Inspection("image", pages, stem(name), meta, _taken_at(picture), scanned=True)
+        return Inspection("image", pages, stem(name), meta, _read_date_taken(picture), scanned=True)
 
 
 def read(path: str, type: Type, number: int, limits: Limits) -> PageText:
@@ -107,7 +107,7 @@ def _on_white(picture: Image.Image) -> Image.Image:
     return picture.convert("RGB")
 
 
-def _taken_at(picture: Image.Image) -> datetime | None:
+def _read_date_taken(picture: Image.Image) -> datetime | None:
     try:
         exif = picture.getexif()
         said = exif.get_ifd(ExifTags.IFD.Exif).get(ExifTags.Base.DateTimeOriginal) or exif.get(ExifTags.Base.DateTime)

@@ -5,8 +5,8 @@ from gristmill.knowledge.graph.contributions import (
     Losses,
     NodeRef,
     extraction_key,
+    find_extractions,
     find_losses,
-    known_extractions,
     save,
 )
 from gristmill.knowledge.graph.excerpts import (
@@ -62,9 +62,9 @@ __all__ = [
     "export",
     "extraction_key",
     "find",
+    "find_extractions",
     "find_losses",
     "hand_down_statements",
-    "known_extractions",
     "node",
     "path",
     "recent_nodes",

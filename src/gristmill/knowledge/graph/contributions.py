@@ -62,7 +62,7 @@ class _ExtractionRow(NamedTuple):
     relations: list[dict[str, Any]]
 
 
-async def known_extractions(tx: Tx, keys: Sequence[bytes]) -> dict[bytes, Extraction]:
+async def find_extractions(tx: Tx, keys: Sequence[bytes]) -> dict[bytes, Extraction]:
     """The extractions that exist already, by their keys."""
     rows = await tx.all(SQL["known_extractions"], _ExtractionRow, keys=list(set(keys))) if keys else []
     return {bytes(row.key): _make_extraction(row) for row in rows}

@@ -5,7 +5,7 @@ import time
 from collections.abc import Awaitable, Callable
 
 from gristmill.db import Database
-from gristmill.processes import gone_processes
+from gristmill.processes import find_gone_processes
 from gristmill.queue import journal
 from gristmill.queue.link import LOST
 from gristmill.queue.loops import run_together
@@ -48,7 +48,7 @@ async def _again(duty: Callable[[], Awaitable[float]], name: str) -> None:
 async def take_back(db: Database) -> list[Rescued]:
     """Take back the leases of workers that are silent, or whose process is gone from this machine."""
     async with db.transaction() as tx:
-        gone = gone_processes(await list_processes(tx))
+        gone = find_gone_processes(await list_processes(tx))
         rescued = await rescue(tx, gone=gone)
     for one in rescued:
         log.warning(

@@ -80,7 +80,7 @@ def verdict(
 
 
 async def list_processes(tx: Tx) -> list[str]:
-    """The processes of all workers that are believed to live: what `gone_processes` wants to know."""
+    """The processes of all workers that are believed to live: what `find_gone_processes` wants to know."""
     return await tx.values(SQL["processes"], str)
 
 
