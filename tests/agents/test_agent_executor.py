@@ -152,6 +152,9 @@ async def test_a_question_of_the_run_is_the_items_and_its_answer_the_runs(room: 
     (question,) = await questions(room.db, run.id, is_open=False)
     assert (question.answer, question.answered_by) == ("the blue one", "anna")
     assert len(await runs_of(room.db)) == 1
+    for node in ("plan", "plan_steps", "act", "evaluate", "finalize"):
+        assert all("Answered by anna: the blue one" in one for one in script.asked[node]), node
+        assert script.asked[node], node
 
 
 async def test_an_answer_in_the_console_wakes_the_item(room: Workroom, tmp_path: Any) -> None:

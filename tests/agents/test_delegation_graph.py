@@ -114,6 +114,34 @@ async def test_a_request_in_another_language_is_answered_in_it(bench: Workbench)
     assert scripted.asked[-1] == "You translate into"
 
 
+@pytest.mark.parametrize("is_planned", [True, False])
+async def test_agents_are_told_what_a_person_has_said_about_the_request(bench: Workbench, is_planned: bool) -> None:
+    await bench.begin("Write a note about the door.")
+
+    def read(words: str) -> dict[str, Any]:
+        is_clear = "code 4711" in words
+        question = "" if is_clear else "Which one?"
+        return {"category": "SINGLE_TASK", "goal": "Write a note.", "is_clear": is_clear, "question": question}
+
+    agents = {**AGENTS, "general": make_agent("general", "list_files", domains=())}
+    both = plan(("d1", "research", "Look."), ("d2", "git", "Look."))
+    llm = script(
+        intake=read,
+        plan=both if is_planned else "hm",
+        research=report("It is blue."),
+        git=report("There is one branch."),
+        general=report("It is blue."),
+        merge="It is blue. There is one branch.",
+    ).make_llm()
+    with pytest.raises(WaitingForUser):
+        await go(bench, llm, agents)
+    await answer(bench.db, bench.run, None, "the blue one on the left, code 4711")
+    await bench.again()
+    await go(bench, llm, agents)
+    told = ("plan", "merge") if is_planned else ("plan", "general")
+    assert all("the blue one on the left, code 4711" in find_asked(llm, one)[-1] for one in told)
+
+
 # --- plans
 
 

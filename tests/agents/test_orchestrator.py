@@ -1,6 +1,7 @@
 """The standard graph: every node, every question to a person, every limit, and a model that answers nonsense."""
 
 import asyncio
+import re
 from typing import Any
 
 import pytest
@@ -160,6 +161,69 @@ async def test_an_unclear_request_is_asked_about_and_goes_on_with_the_answer(ben
     await bench.again()
     assert await carry(bench, script) is not None
     assert len(script.asked["intake"]) == 2
+
+
+def ask_back(category: str, question: str, answered: str) -> Any:
+    """An intake that needs this answer, and whose goal has lost the words of it."""
+
+    def read(words: str) -> dict[str, Any]:
+        return understood(category, "Do what was asked for.", "" if answered in words else question)
+
+    return read
+
+
+@pytest.mark.parametrize("category", ["SINGLE_TASK", "EPIC", "GENERATIVE"])
+async def test_whoever_works_on_a_request_is_told_what_a_person_has_said_about_it(
+    bench: Workbench, category: str
+) -> None:
+    await bench.begin("Write a note about the door.")
+    node = {"SINGLE_TASK": "plan", "EPIC": "plan_epic", "GENERATIVE": "design"}[category]
+    script = Script(
+        intake=ask_back(category, "Which one?", "code 4711"),
+        plan_steps=steps(("write", "Write the note")),
+        act=[use("write_file", path="door.md", text="blue"), say("It is written.")],
+        **{node: {"goals": goals("the note is there"), "design": "A note of one line, and nothing else."}},
+    )
+    assert await carry(bench, script) is None
+    await bench.again_after(answer(bench.db, bench.run, None, "the blue one on the left, code 4711"))
+    if category != "SINGLE_TASK":
+        assert await carry(bench, script) is None
+        await bench.again_after(answer(bench.db, bench.run, "change", "Say that it squeaks."))
+        assert await carry(bench, script) is None
+        assert all("it squeaks" in one for one in script.asked[node][1:])
+        await bench.again_after(answer(bench.db, bench.run, "approve"))
+    await carry(bench, script)
+    for asked in (node, "plan_steps", "act", "evaluate"):
+        assert script.asked[asked], asked
+        assert all("Which one?" in one and "on the left, code 4711" in one for one in script.asked[asked]), asked
+    if category != "SINGLE_TASK":
+        assert all("it squeaks" in one for one in script.asked["act"])
+    while (await state_of(bench.db, bench.run)).state == "waiting_for_user":
+        await bench.again_after(bench.answer_all())
+        await carry(bench, script)
+    assert "on the left, code 4711" in script.asked["finalize"][-1]
+
+
+async def test_a_question_is_answered_for_what_a_person_has_said_that_it_means(bench: Workbench) -> None:
+    await store_page(bench.db, "The old mill was built in 1724.", name="old.md", scope=PROJECT)
+    await store_page(bench.db, "The tidal mill was built in 1924.", name="tidal.md", scope=PROJECT)
+    await bench.begin("When was the mill built?")
+
+    def respond(words: str) -> str:
+        number = re.search(r"\[(\d+)\] \(tidal", words)
+        assert number is not None, "the answer of the person chose no passage"
+        return f"The tidal mill was built in 1924 [{number[1]}]."
+
+    script = Script(intake=ask_back("ADVICE", "Which mill?", "the tidal one"), respond=respond)
+    assert await carry(bench, script) is None
+    await bench.again_after(answer(bench.db, bench.run, None, "the tidal one"))
+    report = await carry(bench, script)
+    assert "The tidal mill was built in 1924" in (report or "")
+    (prompt,) = script.asked["respond"]
+    assert "Which mill?" in prompt
+    assert "Question: When was the mill built? (the tidal one)" in prompt
+    (evidence,) = [one for one in await load_steps(bench) if one.node == "evidence_pack"]
+    assert evidence.output["passages"][0]["title"] == "tidal.md"
 
 
 async def test_nobody_is_asked_more_than_twice_what_was_meant(bench: Workbench) -> None:

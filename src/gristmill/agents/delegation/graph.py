@@ -38,10 +38,10 @@ from gristmill.agents.orchestrator import state as orchestrator
 from gristmill.agents.orchestrator.evidence_pack import evidence_pack
 from gristmill.agents.orchestrator.finalize import draft_reply
 from gristmill.agents.orchestrator.intake import intake
-from gristmill.agents.orchestrator.prompts import show_evidence, show_request
+from gristmill.agents.orchestrator.prompts import load_said, show_evidence, show_request, write_said
 from gristmill.agents.orchestrator.reports import write_report as write_template
 from gristmill.agents.run_handle import RunHandle
-from gristmill.agents.runs import Stepping, load_answers
+from gristmill.agents.runs import Stepping, UserAnswer
 from gristmill.agents.specialists import GENERAL
 from gristmill.agents.walking import AnyGraph, walk
 from gristmill.errors import BadAnswer
@@ -103,10 +103,12 @@ class Nodes:
 
     async def plan_delegations(self, state: DelegationGraphState) -> DelegationGraphState:
         handle, run = self.handle, self.handle.run
-        order = Order(run.request, state.get("response_language", "en"), run.client, run.project)
+        said = await load_said(handle)
+        language = state.get("response_language", "en")
+        order = Order(run.request, language, run.client, run.project, write_said(said))
         async with handle.step("plan_delegations", input={"agents": list(self.agents)}) as step:
             followed = await follow_procedure(handle, order, self.capabilities)
-            plan, complaints = (followed.plan, []) if followed else await self._ask_for_plan(order, state, step)
+            plan, complaints = (followed.plan, []) if followed else await self._ask_for_plan(order, state, step, said)
             step.output = {
                 "execution_plan": plan.model_dump(mode="json"),
                 "complaints": complaints,
@@ -124,15 +126,13 @@ class Nodes:
         }
 
     async def _ask_for_plan(
-        self, order: Order, state: DelegationGraphState, step: Stepping
+        self, order: Order, state: DelegationGraphState, step: Stepping, said: Sequence[UserAnswer]
     ) -> tuple[ExecutionPlan, list[str]]:
         """A plan that keeps the rules. A model that makes none after some complaints gets one delegation for all."""
         capabilities = self.capabilities
         shape = make_shape(capabilities)
         system = Message("system", PLAN.format(agents=describe_agents(capabilities)))
-        async with self.handle.db.reading() as tx:
-            answers = await load_answers(tx, self.handle.run.id)
-        asked = Message("user", f"{show_evidence(state)}\n\n{show_request(self.handle, answers)}")
+        asked = Message("user", f"{show_evidence(state)}\n\n{show_request(self.handle, said)}")
         budget = self.handle.budget(get_budget(0))
         complaints: list[str] = []
         for _ in range(MOST_PLANS):
@@ -210,7 +210,7 @@ class Nodes:
             closing = cast(DelegationGraphState, {**state, "answer": made["text"] if made else ""})
             step.output = {
                 "report": report,
-                "reply": await draft_reply(closing, handle, step) if made else "",
+                "reply": await draft_reply(closing, handle, step, await load_said(handle)) if made else "",
                 "citations": made.get("citations", []) if made else [],
             }
         return {"report": report}

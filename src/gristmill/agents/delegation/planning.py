@@ -32,6 +32,11 @@ class Order:
     language: str = "en"  # of the answer, ISO 639-1
     client: str = ""
     project: str = ""
+    said: str = ""  # what persons have said about the request since
+
+    def write_request(self, longest: int | None = None) -> str:
+        """The request, cut to so many characters, and all that persons have said about it since."""
+        return "\n".join(filter(None, (self.request[:longest], self.said)))
 
 
 class DelegationDraft(BaseModel):
@@ -90,7 +95,7 @@ def make_plan(draft: PlanDraft, order: Order) -> ExecutionPlan:
 
 def make_single(agent: str, order: Order, domain: DomainType = DomainType.RESEARCH) -> ExecutionPlan:
     """One delegation for everything: what is left when no plan can be used."""
-    message = _make_message(SINGLE, agent, order.request, order)
+    message = _make_message(SINGLE, agent, order.write_request(), order)
     return ExecutionPlan(delegations=[message], parallel_groups=[[SINGLE]], domain=domain)
 
 

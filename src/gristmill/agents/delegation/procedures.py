@@ -28,6 +28,7 @@ from gristmill.agents.runs import ReadText
 from gristmill.models import fence_text
 
 LONGEST_ACTION = 200  # characters of a task that is learned
+LONGEST_REQUEST = 1_000  # characters of a request that stands below a step of a procedure
 
 
 @dataclass(frozen=True)
@@ -60,7 +61,7 @@ def plan_procedure(one: ProcedureNode, order: Order, agents: Agents) -> Executio
         DelegationDraft.model_construct(
             id=f"d{n}",
             agent=step.agent,
-            task=describe_step(step, order.request, is_stated=one.source == "user_defined"),
+            task=describe_step(step, order.write_request(LONGEST_REQUEST), is_stated=one.source == "user_defined"),
         )
         for n, step in enumerate(one.procedure_steps, 1)
     ]
@@ -76,7 +77,7 @@ def describe_step(step: ProcedureStep, request: str, *, is_stated: bool) -> str:
     """
     said = f"{step.action}{''.join(f'{chr(10)}{name}: {value}' for name, value in step.parameters.items())}"
     part = said if is_stated else f"Do your part of it.\n{fence_text(said, 'note of how it was done before')}"
-    return f"{part}\nIt is a part of this request: {request[:1_000]}"
+    return f"{part}\nIt is a part of this request: {request}"
 
 
 async def learn_procedure(

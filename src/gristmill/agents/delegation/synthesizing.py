@@ -17,8 +17,9 @@ from gristmill.agents.ask.words import find_names
 from gristmill.agents.delegation.model import get_budget
 from gristmill.agents.delegation.store import Delegation
 from gristmill.agents.memory import WRITTEN_BY_AGENTS
+from gristmill.agents.orchestrator.prompts import load_said, show_request, write_said
 from gristmill.agents.run_handle import RunHandle
-from gristmill.agents.runs import Stepping
+from gristmill.agents.runs import Stepping, UserAnswer
 from gristmill.documents import load_surroundings
 from gristmill.errors import BadAnswer
 from gristmill.ids import ChunkId
@@ -28,6 +29,7 @@ from gristmill.telemetry import log
 
 MOST_SEARCHED = 8  # claims that are looked up by themselves
 PER_CLAIM = 4  # hits of each
+LONGEST_QUERY = 1_000  # characters
 MOST_PASSAGES = 40
 PASSAGE_TOKENS = 12_000
 PART = 500  # tokens of a text that are translated at a time
@@ -67,9 +69,11 @@ class Synthesis:
 async def synthesize(handle: RunHandle, rows: Sequence[Delegation], language: str, step: Stepping) -> Synthesis:
     """One answer to the request of a run from what its delegations brought, in this language."""
     results = [output.result for row in rows if (output := row.read_output()) and output.result and not _is_part(row)]
-    draft = await write_draft(handle, rows, results, step)
-    passages = await find_passages(handle, draft)
-    text, sentences = mark_sentences(draft, passages, handle.run.request)
+    said = await load_said(handle)
+    draft = await write_draft(handle, rows, results, said, step)
+    asked = "\n".join(filter(None, (handle.run.request, write_said(said))))
+    passages = await find_passages(handle, draft, asked)
+    text, sentences = mark_sentences(draft, passages, asked)
     text, notes = await translate(handle, text, language, step)
     return Synthesis(text, language, sentences, notes)
 
@@ -81,12 +85,14 @@ def _is_part(row: Delegation) -> bool:
 # --- merging
 
 
-async def write_draft(handle: RunHandle, rows: Sequence[Delegation], results: Sequence[str], step: Stepping) -> str:
+async def write_draft(
+    handle: RunHandle, rows: Sequence[Delegation], results: Sequence[str], said: Sequence[UserAnswer], step: Stepping
+) -> str:
     """The results as one text; by the model where there are several, unless it adds or loses something."""
     if len(results) < 2 or not handle.thinker.is_there:
         return merge_results(rows)
     material = fence_text("\n\n".join(results), "results")
-    turns = [Message("system", MERGE), Message("user", f"{material}\n\nThe request:\n{handle.run.request}")]
+    turns = [Message("system", MERGE), Message("user", f"{material}\n\n{show_request(handle, said)}")]
     try:
         merged = await handle.thinker.write(turns, step=step, budget=handle.budget(get_budget(0)))
     except BadAnswer as error:
@@ -119,10 +125,10 @@ def find_additions(merged: str, results: str) -> list[str]:
 # --- checking
 
 
-async def find_passages(handle: RunHandle, text: str) -> tuple[Passage, ...]:
+async def find_passages(handle: RunHandle, text: str, asked: str) -> tuple[Passage, ...]:
     """The passages that may speak for or against a text: for the request, and for each claim that can be looked up."""
     place, search = handle.run.place, handle.toolbox.context.search
-    queries = [handle.run.request[:1_000], *list_claims(text)[:MOST_SEARCHED]]
+    queries = [asked[:LONGEST_QUERY], *list_claims(text)[:MOST_SEARCHED]]
     hits: dict[ChunkId, Hit] = {}
     for query in queries:
         for hit in await search(query, place, limit=PER_CLAIM):

@@ -1,6 +1,6 @@
 """The node that judges a step: by rule what its tools have shown, and by the model in addition."""
 
-from gristmill.agents.orchestrator.prompts import WORKING, make_prompt, show_request
+from gristmill.agents.orchestrator.prompts import WORKING, load_said, make_prompt, show_request
 from gristmill.agents.orchestrator.routing import MOST_TRIES
 from gristmill.agents.orchestrator.shapes import Opinion
 from gristmill.agents.orchestrator.state import (
@@ -80,7 +80,7 @@ async def judge_by_model(
     said = fence_text(work["text"], "report of the agent")
     calls = ", ".join(f"{one['tool']}{' (failed)' if one['is_error'] else ''}" for one in work["calls"]) or "none"
     known = (
-        show_request(handle),
+        show_request(handle, await load_said(handle)),
         f"The goal: {goal['title']} (done when: {goal['done_when']})",
         f"The tools that it called: {calls}",
         said,

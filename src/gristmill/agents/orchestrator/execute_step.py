@@ -3,6 +3,7 @@
 from gristmill.agents.acting import Brief, act, is_refused, narrow_tools
 from gristmill.agents.orchestrator.prompts import (
     WORKING,
+    load_said,
     share_room,
     show_contexts,
     show_evidence,
@@ -92,20 +93,21 @@ async def make_brief(state: OrchestratorState, handle: RunHandle) -> Brief:
     verdict = state.get("verdict")
     if state.get("tries", 0) and verdict is not None:
         task += f"\n\nIt was tried before, and was not done: {verdict['reason']}"
-    budget = handle.budget(WORKING)
+    budget, said = handle.budget(WORKING), await load_said(handle)
     known = [
-        show_request(handle),  # a goal in a model's own words has lost half of what was said
+        show_request(handle, said),  # a goal in a model's own words has lost half of what was said
         show_plan(state) if len(state.get("goals", [])) > 1 or state.get("design") else "",
         show_contexts(contexts, goal["number"]),
         show_evidence(state),
     ]
+    wanted = [planned["task"], handle.run.request, *(one.answer for one in said)]
     context = "\n\n".join(share_room([one for one in known if one], budget // 2))
     return Brief(
         place=f"goal {name_place(state)}",
         role=ROLE,
         task=task,
         context=context,
-        tools=narrow_tools(TOOLS_OF[planned["kind"]], f"{planned['task']}\n{handle.run.request}"),
+        tools=narrow_tools(TOOLS_OF[planned["kind"]], "\n".join(wanted)),
         budget=budget,
         rounds=handle.settings.agents.max_rounds,
         coding=planned["kind"] == "code",

@@ -1,12 +1,14 @@
 """The node that ends a run: its report, by the model where it helps, and by a template where no model answers."""
 
+from collections.abc import Sequence
+
 from gristmill.agents.ask.phrases import name_language
-from gristmill.agents.orchestrator.prompts import PLANNING, make_prompt, show_request
+from gristmill.agents.orchestrator.prompts import PLANNING, load_said, make_prompt, show_request
 from gristmill.agents.orchestrator.reports import describe_work, write_report
 from gristmill.agents.orchestrator.state import OrchestratorState, Update
 from gristmill.agents.remembering import list_done_steps, note_end
 from gristmill.agents.run_handle import RunHandle
-from gristmill.agents.runs import Stepping
+from gristmill.agents.runs import Stepping, UserAnswer
 from gristmill.errors import Transient, Unreachable
 from gristmill.models import Message, fence_text
 
@@ -23,11 +25,12 @@ async def finalize(state: OrchestratorState, handle: RunHandle, step: Stepping) 
     ended = state.get("ended") or explain_limit(state)
     closing = state.copy()
     closing["ended"] = ended
-    summary = await summarise(closing, handle, step) if handle.thinker.is_there else ""
+    said = await load_said(handle)
+    summary = await summarise(closing, handle, step, said) if handle.thinker.is_there else ""
     report = write_report(handle.run, closing, summary)
     step.output = {
         "summary": summary or state.get("answer") or state.get("goal", ""),
-        "reply": await draft_reply(closing, handle, step),
+        "reply": await draft_reply(closing, handle, step, said),
         "citations": state.get("citations", []),
         "artifacts": state.get("artifacts", []),
         "ended": ended,
@@ -52,14 +55,14 @@ def explain_limit(state: OrchestratorState) -> str:
     return f"It ended at its limit of {state.get('most')} steps (setting agents.max_iterations)."
 
 
-async def draft_reply(state: OrchestratorState, handle: RunHandle, step: Stepping) -> str:
+async def draft_reply(state: OrchestratorState, handle: RunHandle, step: Stepping, said: Sequence[UserAnswer]) -> str:
     """A draft for the sender of the item that the run was about; nothing is sent."""
     if handle.run.item_type == "user_input":
         return state.get("answer", "") or state.get("ended", "")
     if handle.run.item_type not in ANSWERED_TYPES or not handle.thinker.is_there:
         return ""
     done = fence_text(describe_work(state) or state.get("answer", ""), "report of the work")
-    return await write_or_leave(handle, step, make_prompt(state, REPLY, show_request(handle), done))
+    return await write_or_leave(handle, step, make_prompt(state, REPLY, show_request(handle, said), done))
 
 
 async def write_or_leave(handle: RunHandle, step: Stepping, prompt: list[Message]) -> str:
@@ -72,10 +75,10 @@ async def write_or_leave(handle: RunHandle, step: Stepping, prompt: list[Message
         return ""
 
 
-async def summarise(state: OrchestratorState, handle: RunHandle, step: Stepping) -> str:
+async def summarise(state: OrchestratorState, handle: RunHandle, step: Stepping, said: Sequence[UserAnswer]) -> str:
     """By the model; the answer to a question is its own summary."""
     if state.get("answer") or not state.get("goals"):
         return ""
     task = TASK.format(language=name_language(state.get("language", "en")))
-    known = (show_request(handle), fence_text(describe_work(state), "report of the work"))
+    known = (show_request(handle, said), fence_text(describe_work(state), "report of the work"))
     return await write_or_leave(handle, step, make_prompt(state, task, *known))

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from gristmill.agents.orchestrator.intake import is_order
 from gristmill.agents.orchestrator.prompts import (
     PLANNING,
+    load_said,
     make_prompt,
     show_contexts,
     show_evidence,
@@ -64,7 +65,7 @@ async def plan_steps(state: OrchestratorState, handle: RunHandle, step: Stepping
     contexts = await handle.load_contexts()
     task = STEPS.format(number=goal["number"], title=goal["title"], done_when=goal["done_when"])
     known = (show_plan(state), show_evidence(state), show_contexts(contexts, goal["number"]))
-    prompt = make_prompt(state, task, show_request(handle), *known)
+    prompt = make_prompt(state, task, show_request(handle, await load_said(handle)), *known)
     try:
         found = await handle.thinker.ask(prompt, Steps, step=step, budget=handle.budget(PLANNING))
         planned = [PlannedStep(number=n, kind=one.kind, task=one.task.strip()) for n, one in enumerate(found.steps, 1)]

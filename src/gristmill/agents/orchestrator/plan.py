@@ -3,7 +3,15 @@
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 
-from gristmill.agents.orchestrator.prompts import PLANNING, list_goals, make_prompt, show_evidence, show_request
+from gristmill.agents.orchestrator.prompts import (
+    CLARIFYING,
+    PLANNING,
+    list_goals,
+    load_said,
+    make_prompt,
+    show_evidence,
+    show_request,
+)
 from gristmill.agents.orchestrator.shapes import Design, GoalDraft, GoalPlan
 from gristmill.agents.orchestrator.state import Goal, OrchestratorState, Update
 from gristmill.agents.run_handle import RunHandle
@@ -23,20 +31,24 @@ MakeDraft = Callable[[Sequence[UserAnswer]], Awaitable[Draft]]
 
 
 async def plan(state: OrchestratorState, handle: RunHandle, step: Stepping) -> Update:
-    draft = await draft_plan(SINGLE, state, handle, step, ())
+    draft = await draft_plan(SINGLE, state, handle, step, await load_said(handle))
     return {"goals": number_goals(draft["goals"])}
 
 
 async def plan_epic(state: OrchestratorState, handle: RunHandle, step: Stepping) -> Update:
+    said = await load_said(handle, CLARIFYING)
+
     async def make(answers: Sequence[UserAnswer]) -> Draft:
-        return await draft_plan(EPIC, state, handle, step, answers)
+        return await draft_plan(EPIC, state, handle, step, [*said, *answers])
 
     return await agree(handle, "epic_plan", "Shall this plan be carried out?", make)
 
 
 async def design(state: OrchestratorState, handle: RunHandle, step: Stepping) -> Update:
+    said = await load_said(handle, CLARIFYING)
+
     async def make(answers: Sequence[UserAnswer]) -> Draft:
-        return await draft_design(state, handle, step, answers)
+        return await draft_design(state, handle, step, [*said, *answers])
 
     return await agree(handle, "generative_design", "Shall it be made by this design?", make)
 
