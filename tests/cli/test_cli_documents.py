@@ -82,7 +82,7 @@ def test_a_project_without_its_client_is_a_mistake_of_the_command_line_everywher
 @pytest.mark.parametrize("words", ["add .", "search mill", "graph stats"])
 def test_the_empty_name_of_a_variable_that_is_not_set_makes_nothing_everybodys(speak, words):
     said = speak(*words.split(), "--client", "")
-    assert (said.code, "An empty name is none" in said.err) == (2, True)
+    assert (said.code, "The name is empty" in said.err) == (2, True)
     said = speak(*words.split(), "--client", "Global")
     assert (said.code, "GLOBAL is everybody's" in said.err) == (2, True)
 

@@ -106,8 +106,7 @@ async def test_a_port_that_is_none_is_one_sentence_and_exit_code_2(wrong: str) -
     _, errors = await process.communicate()
     assert process.returncode == 2
     assert (
-        errors.decode().split()
-        == f"--port {wrong} is none: ports go from 0, which takes any free one, to 65535.".split()
+        errors.decode().split() == f"--port {wrong} is no port: write a number from 0 (any free port) to 65535.".split()
     )
 
 

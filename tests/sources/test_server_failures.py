@@ -54,7 +54,7 @@ NO_SERVER = "does not answer as a server of this kind"
         ("pop3", (b"* " + b"word " * 400 + b"\r\n",), f"{NO_SERVER}: * word word"),
         ("caldav", (GARBAGE + b"\r\n\r\n",), "does not answer as a web server does: check its address and port."),
         ("caldav", (b"",), "broke off the connection."),
-        ("caldav", (b"HTTP/1.1 200 OK\r\nContent-Length: 99\r\n\r\nx",), "broke off amid its answer."),
+        ("caldav", (b"HTTP/1.1 200 OK\r\nContent-Length: 99\r\n\r\nx",), "broke off in the middle of its answer."),
     ],
 )
 async def test_a_failing_server_is_told_of_in_one_sentence(

@@ -23,7 +23,7 @@ async def test_a_key_has_256_random_bits_and_its_secret_is_shown_once(web: Web) 
     [
         ({"name": " anna"}, "needs a name"),
         ({"name": "operator"}, "already"),
-        ({"name": "a", "client": ""}, "An empty name is none"),
+        ({"name": "a", "client": ""}, "The name is empty"),
         ({"name": "a", "project": "one"}, "needs its client"),
         ({"name": "a", "client": "GLOBAL"}, "is everybody's"),
         ({"name": "a", "client": "a/b"}, "is no name"),

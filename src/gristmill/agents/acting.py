@@ -111,7 +111,7 @@ def make_shape(tools: Mapping[str, AnyTool]) -> type[ModelRound]:
 # a shape takes longer to make than all else in a round, and each agent has a few
 @lru_cache(maxsize=128)
 def _make_shape(tools: tuple[tuple[str, type[BaseModel]], ...]) -> type[ModelRound]:
-    make: Any = create_model  # a type that is made here is none that a type checker knows
+    make: Any = create_model  # no type checker knows a type that is made at run time
     moves: list[Any] = [
         make(f"Use_{name}", __base__=ToolMove, tool=(Literal[name], ...), arguments=(arguments, ...))
         for name, arguments in (*tools, (ANSWER, AnswerText))

@@ -18,7 +18,7 @@ class Silence:
 
 
 def describe_silence(model: str, where: str, seconds: int) -> str:
-    """One sentence for whoever waits."""
+    """One sentence for the person who waits."""
     at = f" at {where}" if where else ""
     return f"The model {model}{at} has not answered for {seconds} s."
 
@@ -27,7 +27,7 @@ async def notice_silence(pieces: AsyncGenerator[T], first: float = FIRST) -> Asy
     """The pieces as they come, and a Silence whenever the first one is late; later ones come by themselves.
 
     One task reads the pieces from beginning to end: a library that has begun a request in one task may not be able to
-    go on in another. Whoever closes this generator ends the request.
+    go on in another. Closing this generator ends the request.
     """
     waiting: asyncio.Queue[T | BaseException | None] = asyncio.Queue(maxsize=1)
     reader = asyncio.create_task(_pump(pieces, waiting))

@@ -1,4 +1,4 @@
-"""Stops a run: whoever works on it begins nothing more, and nobody needs to answer for it."""
+"""Stops a run: its worker begins nothing more, and its questions need no answer any more."""
 
 from gristmill.agents.effects import withdraw_effects
 from gristmill.agents.runs import load_run, stop_run, withdraw_questions
@@ -18,7 +18,7 @@ async def end_run(tx: Tx, run: RunId, by: str) -> bool:
 
 
 async def _cancel_item(tx: Tx, run: RunId, by: str) -> None:
-    """Whoever stops the run of an item wants nothing more done for it; its executor is told at once."""
+    """A person who stops the run of an item wants nothing more done for it; its executor is told at once."""
     item = (await load_run(tx, run)).item
     found = (await load_items(tx, [WorkItemId(item)])).get(WorkItemId(item)) if item is not None else None
     if found is not None and found.is_open and found.state != "error":

@@ -94,7 +94,7 @@ class Thinker:
         return count
 
     async def _wait(self, step: Stepping, answer: Awaitable[T]) -> T:
-        """An answer of the model; whoever watches the step is told when it takes long."""
+        """An answer of the model; a person who watches the step is told when it takes long."""
         is_told = False
 
         async def say(seconds: int) -> None:

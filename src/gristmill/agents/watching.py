@@ -1,4 +1,4 @@
-"""Watches a run for whoever follows it: what is new since the last look, until the run is over."""
+"""Watches a run for its listeners: what is new since the last look, until the run is over."""
 
 import asyncio
 from collections.abc import AsyncGenerator, Callable, Sequence

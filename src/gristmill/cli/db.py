@@ -65,7 +65,7 @@ def stop(
     immediate: Annotated[bool, typer.Option("--immediate", help="At once, leaving the next start to recover.")] = False,
     json: Json = False,
 ) -> None:
-    """Stop the embedded PostgreSQL; whoever uses it next starts it again.
+    """Stop the embedded PostgreSQL; the next command that needs it starts it again.
 
     Example: gristmill db stop
     """

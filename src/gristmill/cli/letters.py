@@ -21,7 +21,7 @@ PAYLOAD = "The letter, as JSON; @FILE reads it from a file, - from the standard 
 
 
 def read_payload(text: str) -> dict[str, Any]:
-    """A JSON object; Misused says where the text is none."""
+    """A JSON object; Misused says where the text is wrong."""
     body = _read_body(text)
     try:
         found = json.loads(body)

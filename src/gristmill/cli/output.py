@@ -248,7 +248,7 @@ def format_cell(value: Any) -> Text:
 
 
 def format_moment(at: datetime) -> str:
-    """In the time zone of whoever reads it."""
+    """In the time zone of this machine."""
     return f"{at.astimezone():%Y-%m-%d %H:%M:%S}"
 
 

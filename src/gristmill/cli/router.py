@@ -26,7 +26,7 @@ def router(
     Example: gristmill router --port 11430, then OLLAMA_HOST=127.0.0.1:11430 ollama run qwen3
     """
     if port is not None and not 0 <= port <= 65535:
-        raise Misused(f"--port {port} is none: ports go from 0, which takes any free one, to 65535.")
+        raise Misused(f"--port {port} is no port: write a number from 0 (any free port) to 65535.")
     settings = load_settings()
     given = {name: value for name, value in (("host", host), ("port", port)) if value is not None}
 

@@ -75,7 +75,7 @@ def start(
         raise Misused('Say what shall be done, for example gristmill run "sum up the letters of this week".')
     scope = scope_of(client, project)
     if repository == "":
-        raise Misused("An empty name is none: name the repository, or leave the option out.")
+        raise Misused("The name is empty: name the repository, or leave the option out.")
     wanted = RunWish(request, name_user(), scope, repository=repository, foreground=wait)
     begun: Run = remote().start_elsewhere(wanted) if is_elsewhere() else asyncio.run(_start(wanted))
     if not wait:

@@ -23,7 +23,7 @@ def scope_of(client: str | None, project: str | None) -> Scope:
     An empty name most likely comes from a variable that is not set: its documents must not become everybody's.
     """
     if client == "" or project == "":
-        raise Misused("An empty name is none: name the client and the project, or leave the option out.")
+        raise Misused("The name is empty: name the client and the project, or leave the option out.")
     with blame_options():
         return Scope(client or "", project or "")
 

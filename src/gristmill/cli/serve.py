@@ -29,7 +29,7 @@ def serve(
     Example: gristmill serve --port 6455
     """
     if port is not None and not 0 <= port <= 65535:
-        raise Misused(f"--port {port} is none: ports go from 0, which takes any free one, to 65535.")
+        raise Misused(f"--port {port} is no port: write a number from 0 (any free port) to 65535.")
     run(_serve({name: value for name, value in (("host", host), ("port", port)) if value is not None}, json))
 
 

@@ -29,7 +29,7 @@ class Session:
 
 
 def load_settings(*, quiet: bool = False) -> Settings:
-    """The settings. Names that look like settings and are none are warned about, unless `quiet`."""
+    """The settings. It warns about names that look like settings but are not, unless `quiet`."""
     loaded = settings.load()
     for sentence in [] if quiet else settings.unknown_names():
         warn(sentence)

@@ -183,7 +183,7 @@ async def reopen_item(tx: Tx, id_: WorkItemId, *, by: str, why: str = "A person 
 
 
 async def _hold(tx: Tx, id_: WorkItemId) -> WorkItem:
-    await get_item(tx, id_)  # says in one sentence that there is none
+    await get_item(tx, id_)  # raises Unknown if there is no such item
     item = await hold_item(tx, id_)
     if item is None:
         raise Refused(f"Item {id_} is not yours to change.")

@@ -32,7 +32,7 @@ class ItemWording:
     is_due: bool = False  # it is the copy of an item, and its time has come
     has_text: bool = True
     is_awaited: bool = False  # a person waits for it
-    deadline: datetime | None = None  # as whoever added it says
+    deadline: datetime | None = None  # as the person or program says that added it
     urgency: Urgency = "low"  # at least
 
     @property

@@ -62,7 +62,7 @@ def explain_failure(place: str, error: BaseException) -> str:
     if isinstance(error, BrokenPipeError | ConnectionResetError | EOFError | aiohttp.ServerDisconnectedError):
         return f"{place} broke off the connection."
     if isinstance(error, aiohttp.ClientPayloadError):
-        return f"{place} broke off amid its answer."
+        return f"{place} broke off in the middle of its answer."
     if isinstance(error, aiohttp.ClientError):
         return f"{place} does not answer as a web server does: check its address and port."
     if isinstance(error, OSError) and error.errno:

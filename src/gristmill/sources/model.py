@@ -70,7 +70,7 @@ class Connector(Protocol):
     """An open connection to a source.
 
     Everything it raises is Transient (try again), Overloaded (… and it said when) or Permanent (a person must mend it).
-    It keeps nothing itself: whoever is killed between two batches goes on from the checkpoint of the last one.
+    It keeps nothing itself: a poll that is killed between two batches goes on from the checkpoint of the last one.
     """
 
     async def check(self) -> str:

@@ -52,7 +52,7 @@ UPDATE conversation SET writer = %(writer)s, alive_at = clock(), stop_asked = fa
 RETURNING id;
 
 -- name: end_abandoned
--- writing -> stopped: whoever wrote it is gone
+-- writing -> stopped: its writer is gone
 UPDATE conversation_message SET state = 'stopped', answer = coalesce(answer, '{}') || %(note)s::jsonb
  WHERE conversation = %(conversation)s AND state = 'writing';
 

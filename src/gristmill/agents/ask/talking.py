@@ -1,6 +1,6 @@
 """Writes the answers of conversations in the background: one at a time in each, stopped at once, followed by anybody.
 
-A question is stored before anything else happens. Whoever finds that nobody writes becomes the writer, answers all
+A question is stored before anything else happens. A process that finds no writer becomes the writer, answers all
 questions that wait, and leaves when none is left. The rows say everything: another process may follow or stop.
 """
 

@@ -361,7 +361,7 @@ def has_reached_outside(rows: Sequence[EffectRow], delegation: str) -> bool:
 @lru_cache(maxsize=64)  # the same agents give parts to the same helpers, in run after run
 def make_arguments(helpers: tuple[str, ...]) -> type[Arguments]:
     """The arguments of the tool that gives a part of a task to one of these agents."""
-    make: Any = create_model  # a type that is made here is none that a type checker knows
+    make: Any = create_model  # no type checker knows a type that is made at run time
     task = (str, Field(min_length=1, max_length=4_000, description="What it shall do, complete in itself."))
     return make("Delegate", __base__=Arguments, agent=(Literal[helpers], ...), task=task)
 

@@ -68,7 +68,7 @@ def make_shape(agents: Agents) -> type[PlanDraft]:
 
 @lru_cache(maxsize=16)
 def _make_shape(agents: tuple[str, ...]) -> type[PlanDraft]:
-    make: Any = create_model  # a type that is made here is none that a type checker knows
+    make: Any = create_model  # no type checker knows a type that is made at run time
     one = make("Delegation", __base__=DelegationDraft, agent=(Literal[agents], ...))
     most = Field(min_length=1, max_length=MOST_DELEGATIONS)
     return make("Plan", __base__=PlanDraft, delegations=(list[one], most))
@@ -118,7 +118,7 @@ def _make_message(
 
 
 def find_complaints(plan: ExecutionPlan, agents: Agents) -> list[str]:
-    """Everything that is wrong with a plan, in sentences for whoever made it; empty if it may be carried out."""
+    """Everything that is wrong with a plan, in sentences for its author; empty if it may be carried out."""
     return [
         *_check_delegations(plan, agents),
         *_check_groups(plan),

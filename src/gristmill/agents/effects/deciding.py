@@ -36,8 +36,8 @@ Move = Literal["approve", "start", "ask", "refuse", "replay", "wait", "doubt"]
 def choose_move(state: EffectState, *, repeatable: bool, verdict: Verdict, by_policy: bool = False) -> Move:
     """What is to be done with an effect that a run comes to, new or after a restart.
 
-    The policy of now counts: what it forbids does not begin, whoever had approved it, and what it only allowed before
-    (`by_policy`) is asked about if it does not allow it any more.
+    The present policy counts: what it forbids does not begin, even if a person had approved it. A person is asked about
+    an effect that only an older policy had allowed (`by_policy`).
     """
     match state:
         case "done" | "failed":

@@ -108,7 +108,7 @@ async def note_reasons(tx: Tx, row: EffectRow, reasons: list[str]) -> None:
 
 
 async def start(tx: Tx, row: EffectRow) -> int:
-    """The number of this attempt: whoever settles it must have it."""
+    """The number of this attempt: only a worker that has it may settle the effect."""
     attempt = await tx.value(SQL["start_effect"], int, id=row.id)
     if attempt is None:
         raise LeaseLost(f"Effect {row.id} is not ours to begin: it is {row.state}.")

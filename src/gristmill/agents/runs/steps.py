@@ -73,7 +73,7 @@ async def say_nothing(_: str | None) -> None:
 
 @dataclass
 class Stepping:
-    """A step that is being made; `output` and `cost` are kept when it ends. `say` tells whoever watches what it waits
+    """A step that is being made; `output` and `cost` are kept when it ends. `say` tells a watcher what the step waits
     for; None: it goes on.
     """
 
@@ -117,7 +117,7 @@ async def note_step(tx: Tx, step: StepId, note: str | None) -> None:
 
 
 async def note_progress(tx: Tx, step: StepId, place: str, progress: Mapping[str, Any]) -> None:
-    """How far a visit of a place in the plan is, for whoever goes on after a kill."""
+    """How far a visit of a place in the plan is, for the worker that goes on after a kill."""
     await tx.execute(SQL["note_progress"], id=step, progress=_write_json({"place": place, **progress}))
 
 

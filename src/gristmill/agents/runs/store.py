@@ -101,7 +101,7 @@ async def feel_pulse(tx: Tx, id_: RunId) -> str:
 
 
 async def lock_run(tx: Tx, id_: RunId) -> Held:
-    """Hold a run until the transaction ends: whoever changes its effects or questions does so first."""
+    """Hold a run until the transaction ends: a writer of its effects or questions must do so first."""
     found = await tx.one(SQL["lock_run"], Held, id=id_)
     if found is None:
         raise Unknown(f"There is no run {id_}.")
@@ -177,7 +177,7 @@ async def _requeue(tx: Tx, id_: RunId) -> None:
 
 
 async def stop_run(tx: Tx, id_: RunId, by: str) -> bool:
-    """End a run: whoever works on it begins nothing more. False if it was over already."""
+    """End a run: its worker begins nothing more. False if it was over already."""
     run = await load_run(tx, id_)
     # the task is locked before the run, as by a worker that settles it
     if not run.has_ended and run.task is not None and await _is_open(tx, run.task):
@@ -227,7 +227,7 @@ async def note_foreground(tx: Tx, id_: RunId, foreground: bool) -> None:
 
 
 async def find_rival(tx: Tx, run: Run) -> RunId | None:
-    """Another run that is at work in the same project; whoever asks holds the project until the transaction ends."""
+    """Another run that is at work in the same project; the caller holds the project until the transaction ends."""
     await tx.execute(SQL["hold_project"], scope=run.scope)
     for one in await tx.all(SQL["list_running"], Rival, scope=run.scope, run=run.id):
         if one.item is not None:

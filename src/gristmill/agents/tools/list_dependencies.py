@@ -40,7 +40,7 @@ async def list_dependencies(arguments: ListDependencies, context: ToolContext) -
         if is_manifest(path):
             try:
                 found += read_manifest(path, await files.read(path))
-            except (Refused, ValueError) as error:  # tomllib and json complain of what is none
+            except (Refused, ValueError) as error:  # tomllib and json raise ValueError for a text that is not theirs
                 unread.append(f"{path}: it cannot be read ({str(error)[:100]})")
     lines = [f"{one.file}: {one.name} {one.version}{f' – {one.trouble}' if one.trouble else ''}" for one in found]
     more = [f"… {len(lines) - MOST_SHOWN:,} more"] if len(lines) > MOST_SHOWN else []

@@ -31,7 +31,7 @@ class Mail(Arguments):
 
 
 def write_mail(mail: Mail, *, sender: str, key: str) -> EmailMessage:
-    """The Message-ID is made of the key: whoever gets the mail twice can see that it is one."""
+    """The Message-ID is made of the key: a reader who gets the mail twice can see that it is one mail."""
     message = EmailMessage()
     message["From"] = sender
     message["To"] = ", ".join(mail.to)

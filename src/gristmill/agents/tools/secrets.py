@@ -19,7 +19,7 @@ SHAPES = {
         r"(?P<quote>['\"])(?P<secret>[^'\"\s]{8,})(?P=quote)"
     ),
 }
-# what stands where a secret belongs, and is none
+# placeholders that stand where a secret would
 PLACEHOLDER = re.compile(
     r"(?i)^(?:\$|%|\{|<|env:|file:|os\.)|example|changeme|placeholder|dummy|redacted|your[_-]|^[x*.]+$|^(?:test|secret|password)\w*$"
 )

@@ -24,7 +24,7 @@ MOST_WRAPPERS = 3
 
 
 def canonicalise(text: str) -> Location:
-    """The place that an address in a text means; Unsafe if it is none that could ever be called."""
+    """The place that an address in a text means; Unsafe if it could never be called."""
     location = _normalise(text)
     for _ in range(MOST_WRAPPERS):
         inner = _unwrap(location)

@@ -10,7 +10,7 @@ SELECT r.id, r.effect, r.domain, r.path,
  ORDER BY r.id;
 
 -- name: add_links
--- whoever comes second waits for the first, and finds the row; in one order for all: two documents with the same links would
+-- a second writer waits for the first, and finds the row; in one order for all: two documents with the same links would
 -- otherwise wait for each other
 INSERT INTO link (scope, hash, url, host, verdict, reason, rule, state, label, lead_in, context)
 SELECT scope, hash, url, host, verdict, reason, rule, CASE WHEN state = 'queued' THEN 'waiting' ELSE state END, label, lead_in, context

@@ -165,7 +165,7 @@ def _decide(
 
 
 async def _add_links(tx: Tx, spots: Sequence[_Spot]) -> dict[Key, _Known]:
-    """The rows of these links: new ones, or those of whoever was faster; what is safe is queued."""
+    """The rows of these links: new ones, or those that another writer added first; what is safe is queued."""
     if not spots:
         return {}
     rows = await tx.all(

@@ -69,7 +69,7 @@ async def set_rule(
 
 
 def _check_allowed(domain: str, settings: FetchSettings) -> None:
-    """A rule that could never let a link be fetched is refused: whoever set it would wait for nothing."""
+    """A rule that could never let a link be fetched is refused: the person who set it would wait in vain."""
     host = f"[{domain}]" if ":" in domain else domain
     try:
         check_address(f"https://{host}/", settings)

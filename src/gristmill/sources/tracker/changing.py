@@ -42,7 +42,7 @@ class ChangeableTracker(Protocol):
 
 
 class JiraChanges:
-    """By version 2 of the API, which the Cloud and servers of one's own have, and which takes plain text."""
+    """By version 2 of the API, which the Cloud and servers of your own have, and which takes plain text."""
 
     def __init__(self, provider: Provider, options: JiraOptions) -> None:
         self._provider = provider

@@ -1,4 +1,4 @@
-"""Jira as a tracker: the Cloud (version 3 of its API) and servers of one's own (version 2)."""
+"""Jira as a tracker: the Cloud (version 3 of its API) and servers of your own (version 2)."""
 
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import asynccontextmanager
@@ -33,7 +33,7 @@ UNREAD = frozenset({"self", "avatarUrls", "iconUrl", "expand", "statusCategory",
 TIMES = frozenset({"created", "updated"})
 RENDERED = ("description", "environment", "comment")
 DAY = 86_400_000  # the Cloud refuses a search without any bound: the second day of 1970 is one
-MOST_CUSTOM = 200  # fields of one's own that are asked for
+MOST_CUSTOM = 200  # fields that people added, and that are asked for
 # by which Jira itself orders issues or counts branches: nobody reads them
 MACHINE_FIELDS = ("gh-lexo-rank", "devsummary", "vulnerabilitycf")
 LOGIN_FAILED = ("AUTHENTICATED_FAILED", "AUTHENTICATION_DENIED", "AUTHORISATION_FAILED")
@@ -69,7 +69,7 @@ class Jira:
         self._max_bytes = max_bytes
         self._tokens: dict[tuple[str, int], str] = {}
         self._files: dict[str, IssueFile] = {}  # of the issues that were listed last
-        self._custom: dict[str, str] | None = None  # the names of fields of one's own by their ids
+        self._custom: dict[str, str] | None = None  # the names of fields that people added, by their ids
 
     @property
     def now(self) -> datetime | None:

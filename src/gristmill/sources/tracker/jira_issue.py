@@ -1,4 +1,4 @@
-"""What an issue of Jira is to the indexer, whether it comes from the Cloud or from a server of one's own."""
+"""What an issue of Jira is to the indexer, whether it comes from the Cloud or from a server of your own."""
 
 import re
 from collections.abc import Iterator

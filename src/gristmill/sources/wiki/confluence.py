@@ -1,4 +1,4 @@
-"""Confluence as a connector: pages, their files and comments, at Atlassian or on a server of one's own."""
+"""Confluence as a connector: pages, their files and comments, at Atlassian or on a server of your own."""
 
 from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 from contextlib import asynccontextmanager

@@ -1,4 +1,4 @@
-"""Confluence on a server of one's own (Server, Data Center)."""
+"""Confluence on a server of your own (Server, Data Center)."""
 
 from collections.abc import AsyncIterator, Sequence
 from datetime import datetime, timedelta
@@ -22,7 +22,7 @@ SAID = f"{PART},body.storage,extensions.inlineProperties,extensions.resolution"
 
 
 class WikiServer:
-    """Everything is found by CQL, whose dates belong to the time zone of whoever asks."""
+    """Everything is found by CQL, whose dates are meant in the time zone of the account that asks."""
 
     comments: Sequence[str] = (COMMENT,)
 

@@ -69,7 +69,7 @@ def read_scope(client: str | None, project: str | None) -> Scope | None:
     """What a key is bound to; an empty name most likely comes from a field that nobody filled."""
     scope = Scope(client or "", project or "")
     if scope == GLOBAL and (client is not None or project is not None):
-        raise Refused("An empty name is none: name the client, or leave it out for a key that sees all clients.")
+        raise Refused("The name is empty: name the client, or leave it out for a key that sees all clients.")
     return None if scope == GLOBAL else scope
 
 

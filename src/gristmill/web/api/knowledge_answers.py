@@ -171,7 +171,7 @@ class PathStep(StepAnswer):
 
 
 class PathAnswer(BaseModel):
-    """The shortest way; `steps` is none if there is none within so many hops, and empty from a node to itself."""
+    """The shortest way; `steps` is null if there is no way within so many hops, and empty from a node to itself."""
 
     steps: list[PathStep] | None
 

@@ -1,4 +1,4 @@
-"""Notes that a person asks for something: background work gives way to whoever waits for an answer."""
+"""Notes that a person asks for something: background work gives way to a person who waits for an answer."""
 
 import asyncio
 

@@ -32,7 +32,7 @@ from gristmill.web.local.sockets import bind_socket, socket_in
 if TYPE_CHECKING:  # the commands that only ask pass through this file, too, and aiohttp takes a tenth of a second
     from aiohttp import web
 
-OPERATOR = Speaker("operator")  # whoever may use the socket is the operator
+OPERATOR = Speaker("operator")  # the system lets only the user of this process use the socket: the operator
 Pair = tuple[str, dict[str, Any]]  # the name of an event, and its fields
 GRACE = 1.0  # seconds for searches that run while the service ends
 
@@ -103,7 +103,7 @@ class LocalService:
         return self
 
     async def _listen(self) -> None:
-        """Whoever holds the lock is the only one: a socket that lies there was left by a process that is gone."""
+        """Only one process holds the lock: a socket that lies there was left by a process that is gone."""
         from aiohttp import web  # noqa: PLC0415 as above
 
         self._path.unlink(missing_ok=True)
