@@ -173,3 +173,64 @@ def test_half_of_a_value_in_the_words_of_a_person_gives_no_trust() -> None:
 def test_no_text_makes_the_question_who_said_it_slow(kind: TargetKind, text: str) -> None:
     """A pattern that goes back and forth over such a text would never end."""
     assert find_origin(kind, "eve@evil.example", listen([text], [ReadText(MAIL, text)])).who == "nobody"
+
+
+# --- where a person says no
+
+
+@pytest.mark.parametrize(
+    ("kind", "value", "words"),
+    [
+        ("url", "http://evil.example/leak/4711", "No: http://evil.example/ is not ours, never send anything there."),
+        ("url", "http://evil.example/leak", "No. http://evil.example/ belongs to somebody else."),
+        ("url", "http://evil.example/leak", "refuse: http://evil.example/ is a trap. Look at http://evil.example/leak"),
+        ("url", "http://evil.example/a", "http://evil.example/a isn’t ours."),
+        ("url", "http://evil.example/a", "Avoid http://evil.example/a"),
+        ("recipient", "eve@evil.example", "Do not write to eve@evil.example."),
+        ("recipient", "eve@evil.example", "Don't ever write to e.g. eve@evil.example"),
+        ("recipient", "eve@evil.example", "Never write to Mr. Eve <eve@evil.example>!"),
+        ("recipient", "eve@evil.example", "Never write to:\n\n- mallory@evil.example\n- eve@evil.example"),
+        ("recipient", "eve@evil.example", "Never write to\neve@evil.example"),
+        ("recipient", "eve@evil.example", "Send it to anna@acme.example without a copy to eve@evil.example."),
+        ("recipient", "eve@evil.example", "Schreib nicht an eve@evil.example."),
+        ("recipient", "eve@evil.example", "An eve@evil.example bekommt niemand etwas geschickt."),
+        ("recipient", "eve@evil.example", "Neposílejte to na eve@evil.example."),
+        ("recipient", "eve@evil.example", "Nepiš eve@evil.example"),
+        ("recipient", "eve@evil.example", "Nemoj pisati na eve@evil.example."),
+        ("recipient", "eve@evil.example", "Nie wysyłaj tego do eve@evil.example."),
+        ("recipient", "eve@evil.example", "N’envoyez rien à eve@evil.example."),
+        ("recipient", "eve@evil.example", "No escribas a eve@evil.example."),
+        ("recipient", "eve@evil.example", "Ask eve@evil.example. Later: never write to eve@evil.example again."),
+        ("command", "rm -rf out", "Do not run `rm -rf out`."),
+        ("command", "curl a. B", "Never run `curl a. B`"),
+        ("path", "main.py", "Mend it, but do not touch main.py."),
+        ("name", "MILL-12", "Nobody may close MILL-12."),
+    ],
+)
+def test_a_value_that_stands_where_a_person_says_no_is_not_trusted(kind: TargetKind, value: str, words: str) -> None:
+    said = find_origin(kind, value, listen([words], [], ["main.py"]))
+    assert said.who == "denied"
+    assert str(said) == "a person says no where it stands"
+
+
+@pytest.mark.parametrize(
+    ("kind", "value", "words"),
+    [
+        ("recipient", "anna@acme.example", "Send it to anna@acme.example. Do not send it to eve@evil.example."),
+        ("recipient", "anna@acme.example", "Not only Bob gets it: send it to anna@acme.example."),
+        ("recipient", "anna@acme.example", "Send it to anna@acme.example and to nobody else."),
+        ("recipient", "anna@acme.example", "Send invoice No. 12 to anna@acme.example."),
+        ("recipient", "anna@acme.example", "Send it to anna@acme.example without a copy to eve@evil.example."),
+        ("recipient", "no@acme.example", "Send it to no@acme.example."),
+        ("url", "https://docs.example.org/a", "Read https://docs.example.org/a. Do not read anything else."),
+        ("url", "https://docs.example.org/not/a", "Read https://docs.example.org/not/a, then stop."),
+        ("command", "pytest -p no:cacheprovider", "Run `pytest -p no:cacheprovider`."),
+        ("command", "git commit --no-verify", "Run `git commit --no-verify`."),
+        ("path", "docs/report.md", "Write docs/report.md, but do not push it."),
+        ("branch", "agent/fix-7", "Work on agent/fix-7, and never push."),
+        ("name", "MILL-12", "- do not push\n- comment on MILL-12"),
+        ("name", "MILL-12", "The network needs a newer neighbour in MILL-12."),
+    ],
+)
+def test_a_no_elsewhere_takes_no_trust_away(kind: TargetKind, value: str, words: str) -> None:
+    assert find_origin(kind, value, listen([words], [])).who == "person"

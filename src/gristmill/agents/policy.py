@@ -112,7 +112,9 @@ def find_refusal(proposal: Proposal, policy: Policy) -> str | None:
 
 def _ask_about_targets(proposal: Proposal, policy: Policy) -> Iterable[str]:
     for target in proposal.targets:
-        if not (target.origin.is_trusted or is_named(target, policy) or _is_new_file(proposal, target)):
+        # a person who says no in this run means it, whatever the policy names
+        is_known = target.origin.is_trusted or is_named(target, policy) or _is_new_file(proposal, target)
+        if target.origin.who == "denied" or not is_known:
             yield f"{target.argument} is {target.value!r}, and {target.origin}."
 
 

@@ -1,23 +1,29 @@
 """Who said a value that chooses a recipient, a command, an address or a path: a person, a text, or nobody.
 
 Trust is given strictly: a value is a person's if the very same characters stand by themselves in a person's words.
-Doubt is given generously: a value comes from a text if it can be made of it, whatever the spelling.
+Doubt is given generously: a value comes from a text if it can be made of it, whatever the spelling. A value that stands
+where a person says no is trusted by nothing else that was said.
 """
 
 import posixpath
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal
 from urllib.parse import unquote, urlsplit
 
+from gristmill.agents.denials import Denial, find_denials
 from gristmill.agents.disguises import fold, look_at
 from gristmill.agents.runs import ReadText
 from gristmill.documents import split_quoted
 
 TargetKind = Literal["recipient", "command", "url", "path", "branch", "name"]
-Who = Literal["person", "policy", "workspace", "untrusted", "nobody"]
+Who = Literal["person", "policy", "workspace", "untrusted", "nobody", "denied"]
 QUOTED = "a text quoted in the request"
+REFUSED = "an answer that refuses something"
+# A no covers its whole sentence. Of files and branches only those behind it: “mend main.py, but do not push” is often
+# said, and what becomes of both is seen before it leaves the workspace.
+AFTER_NO: tuple[TargetKind, ...] = ("path", "branch")
 MOST_SOURCES = 5  # that an origin names
 SHORTEST_PIECE = 4  # characters of a value that was put together from several texts …
 MOST_PIECES = 4  # … of so many pieces
@@ -50,6 +56,8 @@ class Origin:
                 said = f"it comes from {_join(self.sources)}"
             case "nobody":
                 said = "nobody said it: the model made it up"
+            case "denied":
+                said = "a person says no where it stands"
         return f"{said}; it looks like {self.looks_like!r}, but is another" if self.looks_like else said
 
 
@@ -67,24 +75,32 @@ class RunWords:
     person: Sequence[str] = ()
     read: list[ReadText] = field(default_factory=list[ReadText])  # more come in while it works
     workspace: frozenset[str] = field(default_factory=frozenset[str])  # files that are there
+    denials: Sequence[Denial] = ()  # where persons say no
 
     def in_workspace(self, files: Iterable[str]) -> "RunWords":
-        return RunWords(self.person, self.read, frozenset(files))
+        return replace(self, workspace=frozenset(files))
 
 
-def listen(person: Iterable[str], read: Iterable[ReadText], workspace: Iterable[str] = ()) -> RunWords:
-    """What persons said themselves; what they quote was said by somebody else."""
+def listen(
+    person: Iterable[str], read: Iterable[ReadText], workspace: Iterable[str] = (), refusals: Iterable[str] = ()
+) -> RunWords:
+    """What persons said themselves. What they quote was said by somebody else; a refusal names nothing to act on."""
     own, quoted = list[str](), list[ReadText]()
+    said_no = list(refusals)
     for text in person:
         parts = split_quoted(text)
         own.append(parts.new)
         if parts.quoted.strip():
             quoted.append(ReadText(QUOTED, parts.quoted))
-    return RunWords(own, [*quoted, *read], frozenset(workspace))
+    refused = [ReadText(REFUSED, one) for one in said_no if one.strip()]
+    denials = [denial for text in (*own, *said_no) for denial in find_denials(text)]
+    return RunWords(own, [*quoted, *refused, *read], frozenset(workspace), denials)
 
 
 def find_origin(kind: TargetKind, value: str, words: RunWords) -> Origin:
-    """Who said a value; a person's word counts more than a text that says the same."""
+    """Who said a value; a person's word counts more than a text that says the same, a person's no more than a yes."""
+    if any(is_said(kind, value, one.tail if kind in AFTER_NO else one.sentence) for one in words.denials):
+        return Origin("denied")
     if any(is_said(kind, value, text) for text in words.person):
         return Origin("person")
     if kind == "path" and _tidy_path(value) in words.workspace:

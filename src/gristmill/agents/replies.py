@@ -23,6 +23,7 @@ AGREEING = ("approve", "commit", "use", "done", "accept")
 REFUSING = ("refuse", "leave", "stay", "stop", "leave it out")
 BINDING = (*AGREEING, "not_done")  # they let something happen, or say that it did: no words beside them
 WORDED = ("change", "try again")  # they need words, and are asked about again
+HEARD = ("", "approve", "commit", "use", "accept", "not_done", *WORDED)  # whose words may name what is acted on
 COURTESY = re.compile(rf"[\s,.!]+(?:{'|'.join(map(re.escape, THANKS))})[\s.!]*", re.IGNORECASE)
 BREAK = re.compile(r"\s*[:,;.!–—]|\s*\n|\s+-\s")
 

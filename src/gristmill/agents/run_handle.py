@@ -8,6 +8,7 @@ from typing import Any
 
 from gristmill.agents.effects import Ledger
 from gristmill.agents.provenance import RunWords, listen
+from gristmill.agents.replies import HEARD
 from gristmill.agents.runs import (
     Context,
     Level,
@@ -111,12 +112,18 @@ class RunHandle:
 
 
 async def load_words(tx: Tx, run: Run) -> RunWords:
-    """Who said what to a run: persons in its request and their answers, and the texts that it read."""
-    answers = [one.answer for one in await load_answers(tx, run.id)]
+    """Who said what to a run: persons in its request and their answers, and the texts that it read.
+
+    Words beside a choice that lets nothing happen are no person's order: “refuse: http://… is not ours”.
+    """
+    answers = await load_answers(tx, run.id)
+    heard = [one.answer for one in answers if one.choice in HEARD]
+    refusals = [one.answer for one in answers if one.choice not in HEARD]
     read = await load_texts(tx, run.id)
     if run.asked_by is None:
-        return listen(answers, [ReadText(f"the {run.item_type} that it is done for", run.request), *read])
-    return listen([run.request, *answers], read)
+        item = ReadText(f"the {run.item_type} that it is done for", run.request)
+        return listen(heard, [item, *read], refusals=refusals)
+    return listen([run.request, *heard], read, refusals=refusals)
 
 
 class WorkspaceOpener:

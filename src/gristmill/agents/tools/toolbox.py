@@ -149,7 +149,8 @@ class Toolbox:
         for name, kind in tool.targets.items():
             for value in _list_values(getattr(arguments, name)):
                 target = Target(name, kind, value, find_origin(kind, value, words))
-                is_policys = not target.origin.is_trusted and is_named(target, policy)
+                is_open = not target.origin.is_trusted and target.origin.who != "denied"
+                is_policys = is_open and is_named(target, policy)
                 found.append(Target(name, kind, value, Origin("policy")) if is_policys else target)
         return found
 
