@@ -13,7 +13,8 @@ from desk_work import answer, questions, states
 from workbench import Workbench, run_git
 
 from gristmill.agents.runs import WaitingForUser
-from gristmill.agents.tools import TOOLS
+from gristmill.agents.showing import list_facts
+from gristmill.agents.tools import TOOLS, git_push
 from gristmill.agents.workspaces import read_text, write_text
 from gristmill.errors import Refused
 from gristmill.scopes import Scope
@@ -252,6 +253,43 @@ async def test_a_change_is_committed_on_a_branch_and_pushed_when_a_person_agrees
     await bench.call("git_push", "1#3", branch="agent/mend")
     assert bench.upstream("rev-parse", "agent/mend").strip() == committed.data["commit"]
     assert bench.upstream("show", "agent/mend:main.py") == NEW
+
+
+async def test_whoever_is_asked_about_a_push_sees_every_difference_that_leaves(bench: Workbench) -> None:
+    """Also one whose commit is called something else, and one that a later commit takes back."""
+    await bench.begin("Mend main.py on the branch agent/mend and push it.")
+    await bench.call("git_branch", "1#0", branch="agent/mend")
+    await bench.call("write_file", "1#1", path="notes.md", text="The code of the safe is 4711.\n")
+    await bench.call("git_commit", "1#2", message="Tidy whitespace\n\nSee also the attic.")
+    await bench.call("write_file", "1#3", path="notes.md", text="Nothing to see.\n")
+    await bench.call("git_commit", "1#4", message="Tidy more")
+    with pytest.raises(WaitingForUser):
+        await bench.call("git_push", "1#5", branch="agent/mend")
+    (question,) = await questions(bench.db, bench.run)
+    shown = "\n".join(list_facts(question))
+    for words in ("Tidy whitespace", "See also the attic.", "+The code of the safe is 4711.", "Tidy more", "notes.md"):
+        assert words in shown
+    assert "Begin" not in shown  # the repository has it
+    assert question.details["prepared"]["data"]["files"] == ["notes.md"]
+    assert "left_out" not in question.details["prepared"]["data"]
+
+
+async def test_what_a_person_is_not_shown_of_a_push_is_counted(
+    bench: Workbench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, most in (("MOST_COMMITS", 1), ("MOST_FILES", 1), ("LONGEST_DIFF", 10)):
+        monkeypatch.setattr(git_push, name, most)
+    await bench.begin("Mend main.py on the branch agent/mend and push it.")
+    await bench.call("git_branch", "1#0", branch="agent/mend")
+    for n, name in enumerate(("a.md", "b.md", "c.md")):
+        await bench.call("write_file", f"1#{2 * n + 1}", path=name, text=f"{name}\n")
+        await bench.call("git_commit", f"1#{2 * n + 2}", message=f"Add {name}")
+    with pytest.raises(WaitingForUser):
+        await bench.call("git_push", "1#9", branch="agent/mend")
+    (question,) = await questions(bench.db, bench.run)
+    left_out = question.details["prepared"]["data"]["left_out"]
+    assert left_out.startswith("Not shown: 2 commits and 2 files and ")
+    assert "left_out: Not shown" in "\n".join(list_facts(question))
 
 
 async def test_what_is_pushed_is_what_was_approved_whatever_was_committed_since(bench: Workbench) -> None:

@@ -14,6 +14,7 @@ TRAILER = "Gristmill-Effect"
 BY_PATHS = ("--pathspec-from-file=-", "--pathspec-file-nul")
 MOST_SHOWN = 1_000  # files that a person is shown
 LONGEST_DIFF = 200_000  # characters
+PLAIN = ("--no-color", "--no-ext-diff", "--no-textconv", "--ignore-submodules=all")
 MOST_LOOKED_AT = 50  # commits among which an earlier attempt is looked for
 
 
@@ -42,9 +43,8 @@ async def show_difference(files: Workspace, changed: Sequence[str]) -> dict[str,
         # git shows the text of a new file only if the index knows its name
         async with files.writing:
             await files.ask_git("add", "--intent-to-add", *BY_PATHS, given=write_paths(unknown))
-    plain = ("--no-color", "--no-ext-diff", "--no-textconv", "--ignore-submodules=all")
     paths = [f":(top,literal){one}" for one in changed[:MOST_SHOWN]]
-    diff = await files.ask_git("diff", *plain, "HEAD", "--", *paths) if paths else ""
+    diff = await files.ask_git("diff", *PLAIN, "HEAD", "--", *paths) if paths else ""
     shown: dict[str, object] = {"files": list(changed[:MOST_SHOWN]), "diff": diff[:LONGEST_DIFF]}
     shown["contents"] = await files.hash_files(changed)
     if left_out := name_left_out(len(changed) - MOST_SHOWN, len(diff) - LONGEST_DIFF):
@@ -52,8 +52,9 @@ async def show_difference(files: Workspace, changed: Sequence[str]) -> dict[str,
     return shown
 
 
-def name_left_out(files: int, characters: int) -> str:
-    parts = [format_count(n, thing) for n, thing in ((files, "file"), (characters, "character")) if n > 0]
+def name_left_out(files: int, characters: int, commits: int = 0) -> str:
+    things = ((commits, "commit"), (files, "file"), (characters, "character"))
+    parts = [format_count(n, thing) for n, thing in things if n > 0]
     return f"Not shown: {' and '.join(parts)} more. Look at the workspace before you agree." if parts else ""
 
 

@@ -1,13 +1,17 @@
 """The tool that pushes a branch of the workspace to its repository."""
 
+from typing import Any
+
 from pydantic import Field
 
+from gristmill.agents.tools.git_commit import LONGEST_DIFF, PLAIN, name_left_out
+from gristmill.agents.tools.git_commit import MOST_SHOWN as MOST_FILES
 from gristmill.agents.tools.model import Arguments, PreparedEffect, Tool, ToolContext, ToolResult
 from gristmill.agents.workspaces import Workspace
 from gristmill.errors import Permanent, Refused
 
 PATIENCE = 300.0  # seconds
-MOST_SHOWN = 50  # commits that a person is shown
+MOST_COMMITS = 1_000  # that a person is shown by their subjects
 
 
 class GitPush(Arguments):
@@ -23,12 +27,27 @@ async def prepare(arguments: GitPush, context: ToolContext) -> PreparedEffect:
         raise Refused("The workspace is no clone: there is nowhere to push to.")
     await files.ask_git("check-ref-format", "--branch", arguments.branch)
     commit = (await files.ask_git("rev-parse", "--verify", f"refs/heads/{arguments.branch}^{{commit}}")).strip()
-    new = await files.ask_git(
-        "log", f"--max-count={MOST_SHOWN}", "--no-color", "--format=%h %s", commit, "--not", "--remotes=origin"
-    )
-    return PreparedEffect(
-        {"commit": commit, "to": files.remote, "commits": new.splitlines()}, branch=arguments.branch, pushes=True
-    )
+    shown = await show_commits(files, commit)
+    return PreparedEffect({"commit": commit, "to": files.remote, **shown}, branch=arguments.branch, pushes=True)
+
+
+async def show_commits(files: Workspace, commit: str) -> dict[str, Any]:
+    """What the repository does not have yet: every commit with its difference, also what a later commit takes back."""
+    new = (commit, "--not", "--remotes=origin")
+    commits = (await files.ask_git("log", "--no-color", "--format=%h %s", *new)).splitlines()
+    named = await files.ask_git("log", "-z", "--name-only", "--no-renames", "-m", "--format=", *new)
+    changed = sorted({one for one in named.split("\0") if one})
+    # of a merge, what stands in none of the branches that it joins
+    diff = await files.ask_git("log", "--patch", "--cc", *PLAIN, "--format=commit %h %an <%ae>%n%n%B", *new)
+    shown: dict[str, Any] = {
+        "commits": commits[:MOST_COMMITS],
+        "files": changed[:MOST_FILES],
+        "diff": diff[:LONGEST_DIFF],
+    }
+    numbers = (len(changed) - MOST_FILES, len(diff) - LONGEST_DIFF, len(commits) - MOST_COMMITS)
+    if left_out := name_left_out(*numbers):
+        shown["left_out"] = left_out
+    return shown
 
 
 async def git_push(arguments: GitPush, context: ToolContext) -> ToolResult:
