@@ -4,10 +4,13 @@ from typing import Any
 
 import pytest
 from desk_work import answer, questions, states
+from pydantic import BaseModel, ValidationError
 from workbench import Workbench
 
 from gristmill.agents.acting import Acted, Brief, act, arrange_past, count_spent, make_shape, make_turns
+from gristmill.agents.blanks import find_least
 from gristmill.agents.budgets import count_turns
+from gristmill.agents.orchestrator.shapes import Design, GoalDraft, Opinion, StepDraft, Understood
 from gristmill.agents.runs import WaitingForUser
 from gristmill.agents.thinking import simplify_schema
 from gristmill.agents.tools import TOOLS, PastCall, ToolResult
@@ -50,6 +53,37 @@ async def test_a_model_reads_changes_and_says_what_it_has_done(bench: Workbench)
     assert "return a + b" in (bench.folder / "main.py").read_text()
     assert "return a - b" in llm.questions[1]  # what the tool said, as material
     assert "result of read_file" in llm.questions[1]
+
+
+async def test_blanks_are_no_answer(bench: Workbench) -> None:
+    await bench.begin("Mend add in main.py.")
+    acted = await run_act(bench, FakeLlm([say("  \n"), say("\t"), say(" Looked at it. ")]), make_brief())
+    assert (acted.text, acted.is_complete) == ("Looked at it.", True)
+    acted = await run_act(bench, FakeLlm([say("  \n")] * 8), make_brief())
+    assert not acted.is_complete
+    assert "text: it must have at least 1 character" in acted.text
+
+
+@pytest.mark.parametrize("shape", [Understood, GoalDraft, Design, StepDraft, Opinion])
+def test_no_shape_of_an_answer_takes_blanks_for_words(shape: type[BaseModel]) -> None:
+    """Each text that must have some length has it without the blanks around it."""
+    worded = [
+        name for name in shape.model_fields if shape.model_fields[name].annotation is str and find_least(shape, name)
+    ]
+    assert worded
+    for name in worded:
+        with pytest.raises(ValidationError) as wrong:
+            shape.model_validate({name: " " * 30})
+        assert (name,) in [one["loc"] for one in wrong.value.errors()]
+
+
+async def test_a_tool_takes_no_blanks_for_words(bench: Workbench) -> None:
+    await bench.begin("Commit it.")
+    await bench.call("git_branch", "1#0", branch="agent/mend")
+    await bench.call("write_file", "1#1", path="main.py", text=" \n")  # a file may be blank
+    assert (await bench.call("git_commit", "1#2", message=" \n ")).is_error
+    assert (await bench.call("send_mail", "1#3", to=["anna@acme.example"], subject=" ", text="x")).is_error
+    assert (bench.folder / "main.py").read_text() == " \n"
 
 
 async def test_a_visit_that_was_interrupted_is_told_what_it_has_done_and_does_nothing_twice(bench: Workbench) -> None:

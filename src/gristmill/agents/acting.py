@@ -9,6 +9,7 @@ from typing import Any, Literal, cast
 import orjson
 from pydantic import BaseModel, Field, create_model
 
+from gristmill.agents.blanks import WordedModel
 from gristmill.agents.budgets import PER_TURN, count_turns, cut_text
 from gristmill.agents.effects import EffectRow
 from gristmill.agents.run_handle import RunHandle
@@ -83,7 +84,7 @@ class Acted:
         }
 
 
-class AnswerText(BaseModel):
+class AnswerText(WordedModel):
     """What the model says when it is done."""
 
     text: str = Field(min_length=1, description="What was done, what was found, what is open.")

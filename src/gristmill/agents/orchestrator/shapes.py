@@ -2,15 +2,16 @@
 
 from typing import Literal
 
-from pydantic import BaseModel, Field
+from pydantic import Field
 
+from gristmill.agents.blanks import WordedModel
 from gristmill.agents.orchestrator.state import StepKind
 
 MOST_GOALS = 8
 MOST_STEPS = 6
 
 
-class Understood(BaseModel):
+class Understood(WordedModel):
     """What a request asks for."""
 
     category: Literal["ADVICE", "SINGLE_TASK", "EPIC", "GENERATIVE"] = Field(
@@ -22,27 +23,27 @@ class Understood(BaseModel):
     question: str = Field(default="", max_length=400, description="Only if it is not clear: what a person must say.")
 
 
-class GoalDraft(BaseModel):
+class GoalDraft(WordedModel):
     """A goal of a plan."""
 
     title: str = Field(min_length=3, max_length=200, description="What shall be so in the end.")
     done_when: str = Field(min_length=3, max_length=300, description="By what one sees that it is so.")
 
 
-class GoalPlan(BaseModel):
+class GoalPlan(WordedModel):
     """The goals of a request, in the order in which they are reached."""
 
     goals: list[GoalDraft] = Field(min_length=1, max_length=MOST_GOALS)
 
 
-class Design(BaseModel):
+class Design(WordedModel):
     """What something new shall be, and the goals that lead there."""
 
     design: str = Field(min_length=20, description="What it consists of, how it works, what it leaves out.")
     goals: list[GoalDraft] = Field(min_length=1, max_length=MOST_GOALS)
 
 
-class StepDraft(BaseModel):
+class StepDraft(WordedModel):
     """A step towards a goal."""
 
     kind: StepKind = Field(
@@ -52,13 +53,13 @@ class StepDraft(BaseModel):
     task: str = Field(min_length=3, max_length=400, description="What is to be done in it.")
 
 
-class Steps(BaseModel):
+class Steps(WordedModel):
     """The steps towards one goal."""
 
     steps: list[StepDraft] = Field(min_length=1, max_length=MOST_STEPS)
 
 
-class Opinion(BaseModel):
+class Opinion(WordedModel):
     """Whether a step is done, in the eyes of the model."""
 
     reason: str = Field(min_length=2, max_length=300)

@@ -4,8 +4,9 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Generic, Protocol, TypeVar
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import ConfigDict
 
+from gristmill.agents.blanks import WordedModel
 from gristmill.agents.effects import Begun, Changes
 from gristmill.agents.provenance import TargetKind
 from gristmill.agents.runs import Run
@@ -19,7 +20,7 @@ from gristmill.settings import Settings
 from gristmill.sources import Fetcher
 
 
-class Arguments(BaseModel):
+class Arguments(WordedModel):
     """The arguments of a tool; what it does not know is refused, so that no argument is passed over in silence."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
