@@ -1,14 +1,19 @@
 """The command as a whole: help, exit codes, and one sentence for whatever goes wrong."""
 
+import html
 import os
 import re
+import shlex
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import psycopg
 import pytest
 import typer
+from typer.core import TyperGroup
+from typer.main import get_command
 
 from gristmill.cli import entry
 
@@ -236,3 +241,27 @@ def test_a_number_that_nothing_can_have_is_as_unknown_as_any_other(cli, what):
         said = cli(what, "show", number)
         assert (said.code, said.err.count("\n")) == (1, 1), said
         assert "There is no" in said.err
+
+
+# --- commands that the console shows
+
+SHOWN = re.compile(r"<code[^>]*>(gristmill [^<]+)</code>")
+TEMPLATES = sorted((Path(__file__).parents[2] / "src" / "gristmill").rglob("templates/**/*.html"))
+
+
+def parse_command(words: list[str]) -> str:
+    """The full name of the command that these words call; it raises where the command line would refuse them."""
+    command: Any = get_command(entry.build(words))
+    path = ["gristmill"]
+    while isinstance(command, TyperGroup) and words and words[0] in command.commands:
+        path.append(words[0])
+        command, words = command.commands[words[0]], words[1:]
+    with command.make_context(" ".join(path), words):
+        return " ".join(path)
+
+
+def test_every_command_that_the_console_shows_is_understood() -> None:
+    texts = [html.unescape(one) for path in TEMPLATES for one in SHOWN.findall(path.read_text(encoding="utf-8"))]
+    assert len(texts) >= 10
+    called = {parse_command(shlex.split(text)[1:]) for text in texts}
+    assert called >= {"gristmill schedule add", "gristmill import", "gristmill run", "gristmill key add"}
