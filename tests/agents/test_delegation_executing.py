@@ -9,6 +9,7 @@ from delegating import AGENTS, look, make_agent, message, open_desk, report, scr
 from desk_work import answer, questions, state_of, states, take_again
 from workbench import Workbench
 
+from gristmill.agents.budgets import find_fenced
 from gristmill.agents.delegation.executing import MOST_PARTS, Delegator, describe_task, make_brief, summarise
 from gristmill.agents.delegation.model import AgentOutput, DelegationStatus, get_budget
 from gristmill.agents.delegation.store import Delegation, list_agent_metrics
@@ -123,6 +124,71 @@ async def test_what_a_person_says_is_told_to_the_agent_that_tries_again(bench: W
     (done,) = await carry(bench, llm, message(agent="email"))
     assert done.success
     assert "it is enough to say so" in llm.questions[0]
+
+
+def write(*names: str) -> list[Any]:
+    return [use("write_file", path=name, text=name) for name in names]
+
+
+UNSURE = report("I wrote the files.", needs_verification="true")
+BROKEN = report("I could not write all of them.", "0", issues="the disk is full")
+LATER = [*write("g.txt"), report("I wrote the file g.txt, too.", artifacts="g.txt")]
+
+
+@pytest.mark.parametrize(
+    "before",
+    [
+        [*write(*(f"{n}.txt" for n in range(11))), UNSURE],
+        [*write(*(f"{n}.txt" for n in range(6))), BROKEN, *write(*(f"{n}.md" for n in range(6))), BROKEN],
+    ],
+    ids=["asks to be verified", "failed twice"],
+)
+async def test_who_is_let_to_try_again_by_a_person_has_all_rounds_for_it(bench: Workbench, before: list[Any]) -> None:
+    await bench.begin("Write the files.")
+    with pytest.raises(WaitingForUser):
+        await carry(bench, script(coding=before))
+    written = len(await bench.ledger.list_calls("delegation d1"))
+    await answer(bench.db, bench.run, "try again", "Write g.txt, too.")
+    await bench.again()
+    llm = script(coding=LATER).make_llm()
+    (done,) = await carry(bench, llm)
+    assert "This is the last round" not in llm.questions[0]
+    assert (bench.folder / "g.txt").read_text() == "g.txt"
+    assert done.success
+    keys = [one.key for one in await bench.ledger.list_calls("delegation d1")]
+    assert keys == [f"delegation d1#{n}" for n in range(written + 1)], "the same place, and the next number"
+
+
+async def test_rounds_of_a_second_try_count_across_a_kill(bench: Workbench) -> None:
+    await bench.begin("Write the files.")
+    with pytest.raises(WaitingForUser):
+        await carry(bench, script(coding=[*write("0.txt", "1.txt"), UNSURE]), max_rounds=4)
+    await answer(bench.db, bench.run, "try again", "Write g.txt, too.")
+    await bench.again()
+    with pytest.raises(Transient):
+        await carry(bench, script(coding=[*write("g.txt", "h.txt"), Transient("gone")]), max_rounds=4)
+    await bench.again()
+    llm = script(coding=[*write("i.txt"), report("I wrote the files.")]).make_llm()
+    await carry(bench, llm, max_rounds=4)
+    assert ["This is the last round" in one for one in llm.questions[:2]] == [False, True]
+    assert await states(bench.db, bench.run) == ["done"] * 5
+
+
+async def test_the_words_of_a_person_are_an_order_and_stay_one_in_the_attempt_after(bench: Workbench) -> None:
+    await bench.begin("Write the files.")
+    with pytest.raises(WaitingForUser):
+        await carry(bench, script(coding=[*write("0.txt"), UNSURE]))
+    await answer(bench.db, bench.run, "try again", "Write g.txt, too.")
+    await bench.again()
+    llm = script(coding=[report("", "1"), *LATER]).make_llm()
+    (done,) = await carry(bench, llm)
+    assert done.success
+    for asked in llm.questions[:2]:
+        task = asked.partition("The task:")[2].partition("What is known:")[0]
+        fenced = "".join(task[one.begin : one.end] for one in find_fenced(task))
+        assert "A person said: Write g.txt, too." in task
+        assert "g.txt" not in fenced
+    assert "Its result is empty." in llm.questions[1] or "without a RESULT" in llm.questions[1]
 
 
 async def test_work_that_asks_to_be_verified_is_accepted_by_a_person(bench: Workbench) -> None:

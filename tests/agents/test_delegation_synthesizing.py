@@ -41,6 +41,7 @@ def row(id_: str, result: str, task: str = "Look.", **more: Any) -> Delegation:
         "agent": "research",
         "state": DelegationStatus.COMPLETED,
         "attempts": 1,
+        "earlier": 0,
         "asked": 0,
         "question": None,
         "tried": (),

@@ -6,19 +6,20 @@ INSERT INTO agent_delegation AS d (run, scope, delegation, parent, depth, agent,
 SELECT id, scope, %(delegation)s, %(parent)s, %(depth)s, %(agent)s, %(task)s, clock() FROM agent_run WHERE id = %(run)s
 ON CONFLICT (run, delegation)
 DO UPDATE SET state = CASE WHEN d.finished_at IS NULL THEN 'running' ELSE d.state END
-RETURNING delegation, parent, depth, agent, task, state, attempts, asked, question, tried, complaints, output, summary, tokens,
-          calls, parts, success, started_at, finished_at;
+RETURNING delegation, parent, depth, agent, task, state, attempts, earlier, asked, question, tried, complaints, output, summary,
+          tokens, calls, parts, success, started_at, finished_at;
 
 -- name: list_delegations
-SELECT delegation, parent, depth, agent, task, state, attempts, asked, question, tried, complaints, output, summary, tokens,
-       calls, parts, success, started_at, finished_at
+SELECT delegation, parent, depth, agent, task, state, attempts, earlier, asked, question, tried, complaints, output, summary,
+       tokens, calls, parts, success, started_at, finished_at
   FROM agent_delegation WHERE run = %(run)s ORDER BY started_at, delegation;
 
 -- name: note_attempt
 -- running -> running: its agent, or another one, tries again, or a person is asked
 UPDATE agent_delegation
-   SET agent = %(agent)s, attempts = %(attempts)s, asked = %(asked)s, question = %(question)s, tried = %(tried)s,
-       complaints = %(complaints)s, output = %(output)s, tokens = tokens + %(tokens)s, calls = calls + %(calls)s
+   SET agent = %(agent)s, attempts = %(attempts)s, earlier = %(earlier)s, asked = %(asked)s, question = %(question)s,
+       tried = %(tried)s, complaints = %(complaints)s, output = %(output)s,
+       tokens = tokens + %(tokens)s, calls = calls + %(calls)s
  WHERE run = %(run)s AND delegation = %(delegation)s AND finished_at IS NULL;
 
 -- name: interrupt_delegation

@@ -45,7 +45,7 @@ from gristmill.agents.orchestrator.execute_step import TOOLS_OF
 from gristmill.agents.orchestrator.goals import guess_kind
 from gristmill.agents.orchestrator.intake import is_order
 from gristmill.agents.run_handle import RunHandle
-from gristmill.agents.runs import Cost, QuestionToAsk, Stepping, WaitingForUser
+from gristmill.agents.runs import Cost, QuestionToAsk, Stepping, UserAnswer, WaitingForUser, load_answers
 from gristmill.agents.specialists import GENERAL
 from gristmill.agents.tools import Arguments, PastCall, Tool, ToolContext, ToolResult
 from gristmill.ids import StepId
@@ -151,7 +151,7 @@ class Delegator:
             case OtherAgent(agent=agent, complaints=complaints):
                 given_up = [*row.tried, row.agent]
                 return await self._note(
-                    replace(row, agent=agent, attempts=0, tried=given_up, complaints=complaints), tried.cost
+                    replace(row, agent=agent, attempts=0, earlier=0, tried=given_up, complaints=complaints), tried.cost
                 )
             case AskPerson(sentence=sentence):
                 return await self._note(replace(row, question=sentence), tried.cost)
@@ -201,7 +201,7 @@ class Delegator:
         assert output is not None, "a question is asked about an output"
         is_done = output.success
         asked = QuestionToAsk(
-            f"delegation {row.delegation}/{row.asked + 1}",
+            f"{name_questions(row.delegation)}{row.asked + 1}",
             "clarify",
             sentence,
             choices=(ACCEPT if is_done else LEAVE_OUT, AGAIN),
@@ -209,8 +209,8 @@ class Delegator:
         )
         (answer,) = await self._desk.ask(asked)
         if answer.choice == AGAIN:
-            said = [f"A person said: {answer.answer}"] if answer.answer else list(row.complaints)
-            return await self._note(replace(row, asked=row.asked + 1, question=None, attempts=0, complaints=said))
+            earlier = row.earlier + row.attempts
+            return await self._note(replace(row, asked=row.asked + 1, question=None, attempts=0, earlier=earlier))
         if is_done:
             return await self._settle(row, output, DelegationStatus.COMPLETED, [f"{answer.by} accepted it."])
         return await self._settle(row, output, DelegationStatus.FAILED, [f"{answer.by} left it out.", *row.complaints])
@@ -224,17 +224,23 @@ class Delegator:
         agent = self._agents.get(row.agent, GENERAL)
         context = self._cut_context(message)
         message = message.model_copy(update={"agent_name": row.agent, "context": context})
-        given = {**message.model_dump(mode="json"), "attempt": row.attempts + 1, "complaints": list(row.complaints)}
+        said = await self._load_said(row.delegation)
+        given = {
+            **message.model_dump(mode="json"),
+            "attempt": row.earlier + row.attempts + 1,
+            "complaints": list(row.complaints),
+            "said": [one.answer for one in said],
+        }
         title = f"{row.delegation} {row.agent}: {message.task_summary}"
         async with self._desk.step("delegation", title=title, input=given, parent=parent) as step:
             helpers = list_helpers(message, stack, self._capabilities)
             parts = await self._finish_parts(message, stack, step)
             handle = self._equip(message, stack, helpers, step, parts)
-            brief = make_brief(message, row, agent, handle, helpers)
+            brief = make_brief(message, row, agent, handle, helpers, said)
             acted = await act(handle, replace(brief, past=[replay_part(one) for one in parts]), step)
             output = await self._read(row, acted)
             changing = {name for name, tool in handle.toolbox.tools.items() if tool.changes != "nothing"}
-            complaints = list(agent.check(add_task(output, message), acted))
+            complaints = list(agent.check(add_task(output, message, said), acted))
             step.output = {
                 "output": output.model_dump(mode="json"),
                 "acted": acted.describe(),
@@ -255,6 +261,12 @@ class Delegator:
         artifacts = list(dict.fromkeys([*acted.artifacts, *output.artifacts]))
         known = {"changed_files": list(acted.changed_files), "artifacts": artifacts, "sub_delegations": parts}
         return output.model_copy(update=known)
+
+    async def _load_said(self, delegation: str) -> list[UserAnswer]:
+        """What persons have said about a delegation when they let its agent try again."""
+        async with self._desk.db.reading() as tx:
+            answers = await load_answers(tx, self._desk.run.id)
+        return [one for one in answers if one.key.startswith(name_questions(delegation)) and one.answer]
 
     def _cut_context(self, message: DelegationMessage) -> str:
         """What is known."""
@@ -343,6 +355,11 @@ class Delegator:
             return [one for one in await list_delegations(tx, self._desk.run.id) if one.parent == delegation]
 
 
+def name_questions(delegation: str) -> str:
+    """How the keys of questions to a person about a delegation begin."""
+    return f"delegation {delegation}/"
+
+
 def replay_part(part: Delegation) -> PastCall:
     """A part that is over, as the call by which it was given away."""
     data = {"delegation": part.delegation, "success": part.success}
@@ -376,34 +393,40 @@ async def _catch_waiting(work: Any) -> Delegation | WaitingForUser:
 # --- the words
 
 
-def add_task(output: AgentOutput, message: DelegationMessage) -> AgentOutput:
+def add_task(output: AgentOutput, message: DelegationMessage, said: Sequence[UserAnswer]) -> AgentOutput:
     """An output as the rules of its agent look at it: what the agent was told, it may repeat."""
-    told = {**output.structured_data, "task": f"{message.task_summary}\n{message.context}"}
-    return output.model_copy(update={"structured_data": told})
+    words = "\n".join([message.task_summary, *(one.answer for one in said), message.context])
+    return output.model_copy(update={"structured_data": {**output.structured_data, "task": words}})
 
 
 def make_brief(
-    message: DelegationMessage, row: Delegation, agent: Agent, handle: RunHandle, helpers: Sequence[str]
+    message: DelegationMessage,
+    row: Delegation,
+    agent: Agent,
+    handle: RunHandle,
+    helpers: Sequence[str],
+    said: Sequence[UserAnswer] = (),
 ) -> Brief:
     """What the agent is told. Effects have the id of the delegation as their key, in all attempts of an agent."""
     capability = agent.capability
-    own = narrow_tools([name for name in capability.tool_names if name in handle.toolbox.tools], message.task_summary)
+    wanted = "\n".join([message.task_summary, *(one.answer for one in said)])
+    own = narrow_tools([name for name in capability.tool_names if name in handle.toolbox.tools], wanted)
     is_cramped = fills_prompt(own, message, handle)
-    tools = choose_fitting(own, message.task_summary) if is_cramped else own
+    tools = choose_fitting(own, wanted) if is_cramped else own
     form = FORM if PROTOCOL in agent.instructions else f"{FORM} {PROTOCOL}"
     role = [agent.instructions.strip(), LANGUAGE, *([HELPERS] if helpers else []), form]
     place = f"delegation {row.delegation}"
     return Brief(
         place=f"{place}~{row.agent}" if row.tried else place,
         role="\n".join(role),
-        task=describe_task(message, row.complaints),
+        task=describe_task(message, row.complaints, said),
         context=message.context,
         tools=[*tools, DELEGATE] if helpers else tools,
         expects_change=is_cramped and is_order(message.task_summary) and guess_kind(message.task_summary) != "research",
         budget=handle.budget(get_budget(message.depth)),
         rounds=handle.settings.agents.max_rounds,
         coding=capability.domains[:1] == [DomainType.CODE],
-        earlier=row.attempts,
+        earlier=row.earlier + row.attempts,
     )
 
 
@@ -419,14 +442,18 @@ def choose_fitting(tools: Sequence[str], task: str) -> list[str]:
     return [name for name in tools if name in fitting] or list(tools)
 
 
-def describe_task(message: DelegationMessage, complaints: Sequence[str] = ()) -> str:
-    """The task with what is expected, what must be kept to, and what was wrong the last time."""
+def describe_task(message: DelegationMessage, complaints: Sequence[str] = (), said: Sequence[UserAnswer] = ()) -> str:
+    """The task with what is expected, what must be kept to, what was wrong the last time, and what persons have said.
+
+    The words of a person are an order: they stand outside of the fence around what was wrong.
+    """
     parts = [message.task_summary]
     if message.expected_output:
         parts.append(f"Expected: {message.expected_output}")
     parts += [f"Keep to this: {one}" for one in message.constraints]
     if complaints:
         parts.append(fence_text("\n".join(complaints), "list of what was wrong with the last attempt"))
+    parts += [f"A person said: {one.answer}" for one in said]
     return "\n".join(parts)
 
 

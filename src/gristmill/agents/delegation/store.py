@@ -25,7 +25,8 @@ class Delegation:
     agent: str
     task: str
     state: DelegationStatus
-    attempts: int
+    attempts: int  # of its agent, since it got the delegation or a person let it try again
+    earlier: int  # before a person let it try again
     asked: int
     question: str | None
     tried: Sequence[str]
@@ -106,6 +107,7 @@ async def note_attempt(tx: Tx, run: RunId, fence: int, row: Delegation, cost: Co
         delegation=row.delegation,
         agent=row.agent,
         attempts=row.attempts,
+        earlier=row.earlier,
         asked=row.asked,
         question=None if row.question is None else clean_text(row.question),
         tried=list(row.tried),
