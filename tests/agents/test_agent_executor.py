@@ -198,6 +198,32 @@ async def test_nobody_agrees_to_what_the_item_has_not_shown(room: Workroom, tmp_
     assert second.request == f"OK, thank you!\n\n{DEALT_WITH}\n\nNOW build\n\nok"
 
 
+async def test_a_wish_that_came_before_a_question_is_not_its_answer_and_is_not_lost(
+    room: Workroom, tmp_path: Any
+) -> None:
+    def read(words: str) -> dict[str, Any]:
+        return understood("SINGLE_TASK", "Look at it.", "" if "the new one" in words else "Which mill?")
+
+    script = CheckedScript(**{**LOOK, "intake": read})
+    script.fault_at, script.hangs = 0, True  # before the run asks anything
+    employ(room, script, tmp_path)
+    await room.do(add_item, MILL, ItemWish("NOW look", foreground=True), by="anna")
+    async with room.working():
+        await asyncio.wait_for(script.reached.wait(), 60)
+        item = (await room.items())[-1]
+        await room.do(tell, item.id, "Also send me the March figures.", by="anna")
+        script.let_go()
+        asked = await room.until_state("waiting_for_user", "completed", id_=item.id)
+    assert asked.question == "Which mill?"
+    await room.do(answer, item.id, "the new one", by="anna")
+    await room.work()
+    first, second = await runs_of(room.db)
+    (question,) = await questions(room.db, first.id, is_open=False)
+    assert question.answer == "the new one"
+    assert second.request == f"Also send me the March figures.\n\n{DEALT_WITH}\n\nNOW look\n\nthe new one"
+    assert (first.state, second.state) == ("completed", "completed")
+
+
 async def test_an_item_whose_question_was_answered_before_it_rested_goes_on(room: Workroom, tmp_path: Any) -> None:
     script = CheckedScript(
         intake=understood("EPIC", "Build it."),

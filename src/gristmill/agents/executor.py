@@ -128,8 +128,9 @@ class AgentExecutor:
     async def _pass_answers_on(self, run: RunId, messages: Sequence[ItemMessage], checkpoint: Checkpoint) -> str:
         """What persons have said since the run rested answers its questions, each the one that it names.
 
-        Nobody can agree to something unseen: words are an answer only if they came after the item showed the question.
-        The last answer that could not be understood is returned: its question is asked again.
+        Words are an answer only if they came after the item showed the question: nobody answers a question unseen.
+        Earlier words are a request of their own, which the next run hears. The last answer that could not be understood
+        is returned: its question is asked again.
         """
         heard = int(checkpoint.data.get("heard", 0))
         said = [one for one in messages if one.id > heard and one.kind in SAID]
@@ -140,7 +141,7 @@ class AgentExecutor:
         async with self.tools.db.transaction() as tx:
             for message in said:
                 open_ = sorted(await list_questions(tx, run=run), key=lambda one: one.id)
-                shown = [one for one in open_ if not one.choices or was_shown(one, message, messages)]
+                shown = [one for one in open_ if was_shown(one, message, messages)]
                 replies = list(assign_answers(shown, message.text))
                 for question, choice, words in replies:
                     await answer_question(tx, question.id, choice=choice, answer=words, by=message.by)
