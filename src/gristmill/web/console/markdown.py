@@ -1,11 +1,14 @@
 """Draws Markdown that an agent wrote: its words and its structure, and nothing that acts or leads elsewhere."""
 
 from functools import cache
+from typing import TYPE_CHECKING
 
-from markdown_it import MarkdownIt
 from markupsafe import Markup
 
 from gristmill.wording import show_unseen
+
+if TYPE_CHECKING:
+    from markdown_it import MarkdownIt
 
 # An agent repeats what documents and pages say. A link or a picture of theirs would be followed under our name, so both
 # stay as they are written: the reader sees the address before anything is opened. An entity could stand for a character
@@ -16,7 +19,9 @@ DEEPEST = 6
 
 
 @cache
-def _build_parser() -> MarkdownIt:
+def _build_parser() -> "MarkdownIt":
+    from markdown_it import MarkdownIt  # noqa: PLC0415 it takes 20 ms, and few servers show reports
+
     return MarkdownIt("commonmark", {"html": False, "breaks": True}).enable("table").disable(LEFT_AS_WRITTEN)
 
 
