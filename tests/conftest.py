@@ -31,6 +31,7 @@ from gristmill.db.embedded import LOCK as LOCK_FILE
 from gristmill.db.migrate import migrate
 from gristmill.db.schema import read_schema
 from nursery import NURSERY, open_nursery
+from server_sessions import SESSIONS, keep_sessions
 
 # no test is decided by a timing: on a busy machine examples are made slowly, and that says nothing of the code
 settings.register_profile("steady", deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -155,6 +156,7 @@ def pytest_configure(config: pytest.Config) -> None:
     os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
     sys.dont_write_bytecode = False  # and pytest would rewrite all tests anew, in each process
     open_nursery()
+    keep_sessions()
     gc.disable()  # until all tests are loaded: what is loaded stays, and would be looked through again and again
 
 
@@ -295,6 +297,14 @@ def ends_children() -> Iterator[None]:
     NURSERY.is_open = True
 
 
+@pytest.fixture(scope="module")
+def ends_sessions() -> Iterator[None]:
+    """A closed connection ends its session in the server, as it does everywhere but in tests."""
+    SESSIONS.is_open = False
+    yield
+    SESSIONS.is_open = True
+
+
 @pytest.fixture
 def empty_url(server: str, admin: psycopg.Connection) -> Iterator[str]:
     """A fresh database without our schema."""
@@ -308,7 +318,10 @@ def empty_url(server: str, admin: psycopg.Connection) -> Iterator[str]:
 def url(server: str, owner: str, databases: Databases) -> Iterator[str]:
     """A fresh database with our schema."""
     name = databases.take()
-    yield in_database(server, name, owner)
+    found = in_database(server, name, owner)
+    SESSIONS.lend(found)
+    yield found
+    SESSIONS.give_back(found)
     databases.give_back(name)
 
 

@@ -15,11 +15,13 @@ from uuid import uuid4
 import psycopg
 from psycopg import sql
 
+from server_sessions import SESSIONS
+
 OLDEST = 150_000  # older servers copy in one way only, and count rows later
 CLEARED_AT_ONCE = 24  # tables; to drop the database costs no more
 END_OTHERS = """
 SELECT bool_and(pg_terminate_backend(pid, 10000)) FROM pg_stat_activity
- WHERE datname = current_database() AND pid <> pg_backend_pid()
+ WHERE datname = current_database() AND pid <> pg_backend_pid() AND pid <> ALL (%s::int[])
 """
 WRITTEN = """
 SELECT oid, relnamespace = 'pg_catalog'::regnamespace FROM pg_class
@@ -132,19 +134,29 @@ class Databases:
     def close(self) -> None:
         self.wait()
         for name in (self.next.result(), *self.clean):
-            drop(self.admin, name)
+            self.drop(name)
+
+    def find_url(self, name: str) -> str:
+        """The URL by which tests connect to it."""
+        return in_database(self.server, name, self.owner)
+
+    def drop(self, name: str) -> None:
+        """The server waits until the last connection has gone."""
+        SESSIONS.end(self.find_url(name))
+        drop(self.admin, name)
 
     def clear_or_drop(self, name: str) -> None:
         if self.clears and exists(self.admin, name) and self.clear(name):
             self.clean.append(name)
         else:
-            drop(self.admin, name)  # the server waits until the last connection has gone
+            self.drop(name)
 
     def clear(self, name: str) -> bool:
         """Whether it is as new again."""
         with psycopg.connect(in_database(self.server, name), autocommit=True) as inside:
             # whoever ends tells the server, as its last act, what it wrote
-            if inside.execute(END_OTHERS).fetchone() == (False,) or inside.execute(IS_PLAIN).fetchone() != (True,):
+            ended = inside.execute(END_OTHERS, [SESSIONS.list_pids(self.find_url(name))]).fetchone()
+            if ended == (False,) or inside.execute(IS_PLAIN).fetchone() != (True,):
                 return False
             written = inside.execute(WRITTEN).fetchall()
             if any(is_catalog for _, is_catalog in written):

@@ -9,6 +9,8 @@ from gristmill.db import Database, outage, outlast_outage, pool
 from gristmill.errors import NoSpace, Unreachable
 from gristmill.scopes import Scope
 
+pytestmark = pytest.mark.usefixtures("ends_sessions")
+
 NUMBER = "SELECT txid_current()"  # of the transaction that asks
 
 
@@ -91,7 +93,7 @@ async def test_whoever_waits_for_space_says_so(db: Database, monkeypatch: pytest
 
 HANG_UP = """
 SELECT pg_terminate_backend(pid, 10000) FROM pg_stat_activity
- WHERE datname = current_database() AND pid <> pg_backend_pid()
+ WHERE datname = current_database() AND pid <> pg_backend_pid() AND usename = current_user
 """
 
 
