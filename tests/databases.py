@@ -2,29 +2,33 @@
 
 To make one is to copy a thousand files, and takes the server 26 ms with its end. Most tests write into a few tables, so
 a database that was used is cleared if that is all that happened to it: the server counts the rows that were written in
-each table, also in those of its own. A test that changed the schema, gathered statistics or did anything else that is
-not simply a row leaves a database that is dropped.
+each table, also in those of its own. Indexes that a test made are dropped. A test that changed anything else in the
+schema, gathered statistics or did anything else that is not simply a row leaves a database that is dropped.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
+from typing import Any
 from urllib.parse import urlsplit
 from uuid import uuid4
 
 import psycopg
 from psycopg import sql
 
-from server_sessions import SESSIONS
+from server_sessions import SESSIONS, has_ended
 
 OLDEST = 150_000  # older servers copy in one way only, and count rows later
 CLEARED_AT_ONCE = 24  # tables; to drop the database costs no more
+# bytes of a table whose rows are deleted: to truncate it costs the server a file for each index, and all kept sessions
+# their plans, but the place of deleted rows stays taken
+SMALL = 4 * 8192
 END_OTHERS = """
 SELECT bool_and(pg_terminate_backend(pid, 10000)) FROM pg_stat_activity
  WHERE datname = current_database() AND pid <> pg_backend_pid() AND pid <> ALL (%s::int[])
 """
 WRITTEN = """
-SELECT oid, relnamespace = 'pg_catalog'::regnamespace FROM pg_class
+SELECT oid, relnamespace = 'pg_catalog'::regnamespace, pg_relation_size(oid) FROM pg_class
  WHERE relkind IN ('r', 'm') AND NOT relisshared
    AND pg_stat_get_tuples_inserted(oid) + pg_stat_get_tuples_updated(oid) + pg_stat_get_tuples_deleted(oid) > 0
 """
@@ -41,6 +45,19 @@ SELECT oid, oid::regclass::text FROM pg_class
 """
 REFERENCES = "SELECT DISTINCT confrelid, conrelid FROM pg_constraint WHERE contype = 'f' AND confrelid <> conrelid"
 SEQUENCES = "SELECT seqrelid, pg_sequence_last_value(seqrelid), seqstart FROM pg_sequence"
+# the number of the next transaction: rows that are written later have this number, or one above
+MOMENT = "SELECT pg_snapshot_xmax(pg_current_snapshot())::text"
+NEW_INDEXES = "SELECT indexrelid::regclass::text, indrelid FROM pg_index WHERE age(xmin) <= age(%s::xid)"
+# of the server's own tables that know of an index: all rows, and those that are newer than a moment
+INDEX_CATALOGS = " UNION ALL ".join(
+    f"SELECT {name!r}::regclass::oid, count(*), count(*) FILTER (WHERE age(xmin) <= age(%(since)s::xid)) FROM {name}"
+    for name in ("pg_class", "pg_attribute", "pg_index", "pg_depend")
+)
+# indexes of other kinds suffer from rows that are gone and still there
+ODDLY_INDEXED = """
+SELECT DISTINCT indrelid FROM pg_index JOIN pg_class c ON c.oid = indexrelid JOIN pg_am a ON a.oid = relam
+ WHERE amname <> 'btree'
+"""
 
 
 @dataclass
@@ -51,6 +68,8 @@ class Schema:
     rows: dict[int, bytes]  # of the tables that are not empty
     referring: dict[int, set[int]]
     sequences: dict[int, tuple[int | None, int]]
+    oddly_indexed: set[int]
+    catalogs: dict[int, int]  # rows of those that know of an index
 
     @classmethod
     def read(cls, inside: psycopg.Connection) -> "Schema":
@@ -60,7 +79,9 @@ class Schema:
         for referred, by in inside.execute(REFERENCES):
             referring.setdefault(referred, set()).add(by)
         sequences = {oid: (last, start) for oid, last, start in inside.execute(SEQUENCES)}
-        return cls(names, rows, referring, sequences)
+        oddly_indexed = {oid for (oid,) in inside.execute(ODDLY_INDEXED)}
+        catalogs = {oid: count for oid, count, _ in inside.execute(INDEX_CATALOGS, {"since": "3"})}  # type: ignore[arg-type]
+        return cls(names, rows, referring, sequences, oddly_indexed, catalogs)
 
     def list_with(self, tables: Iterable[int]) -> set[int]:
         """These tables, and all that refer to them: the server empties them together or not at all."""
@@ -93,6 +114,8 @@ class Databases:
     owner: str
     template: str
     clean: list[str] = field(default_factory=list)
+    insides: dict[str, psycopg.Connection] = field(default_factory=dict[str, psycopg.Connection])
+    new_since: dict[str, str] = field(default_factory=dict[str, str])  # the moment when a database was last as new
     made: int = 0
     next: Future[str] = field(init=False)
     put_away: Future[None] | None = None
@@ -116,6 +139,7 @@ class Databases:
         # by copying files, which in memory takes less than half the time of the default; 14 knows no choice
         self.admin.execute(clone + sql.SQL(" STRATEGY FILE_COPY") if self.copies_files else clone)
         self.made += 1
+        self.new_since[name] = ask(self.admin, MOMENT)
         return name
 
     def take(self) -> str:
@@ -136,13 +160,12 @@ class Databases:
         for name in (self.next.result(), *self.clean):
             self.drop(name)
 
-    def find_url(self, name: str) -> str:
-        """The URL by which tests connect to it."""
-        return in_database(self.server, name, self.owner)
-
     def drop(self, name: str) -> None:
         """The server waits until the last connection has gone."""
         SESSIONS.end(self.find_url(name))
+        if inside := self.insides.pop(name, None):
+            inside.close()
+        self.new_since.pop(name, None)
         drop(self.admin, name)
 
     def clear_or_drop(self, name: str) -> None:
@@ -151,21 +174,38 @@ class Databases:
         else:
             self.drop(name)
 
+    def find_url(self, name: str) -> str:
+        """The URL by which tests connect to it."""
+        return in_database(self.server, name, self.owner)
+
+    def connect(self, name: str) -> psycopg.Connection:
+        """A session that clears this database each time: a new one would have to read the catalogs first."""
+        inside = self.insides.pop(name, None)
+        if inside is not None and has_ended(inside.pgconn):
+            inside = inside.close()
+        if inside is None:
+            inside = psycopg.connect(in_database(self.server, name), autocommit=True, prepare_threshold=0)
+            inside.execute("SET session_replication_role = replica")  # no trigger, and nobody asks who refers to it
+        self.insides[name] = inside
+        return inside
+
     def clear(self, name: str) -> bool:
         """Whether it is as new again."""
-        with psycopg.connect(in_database(self.server, name), autocommit=True) as inside:
-            # whoever ends tells the server, as its last act, what it wrote
-            ended = inside.execute(END_OTHERS, [SESSIONS.list_pids(self.find_url(name))]).fetchone()
-            if ended == (False,) or inside.execute(IS_PLAIN).fetchone() != (True,):
-                return False
-            written = inside.execute(WRITTEN).fetchall()
-            if any(is_catalog for _, is_catalog in written):
-                return False
-            schema = self.read_schema()
-            tables = [oid for oid, _ in written]
-            if not all(oid in schema.names for oid in tables):
-                return False
-            return self.empty(inside, schema, tables)
+        inside = self.connect(name)
+        # whoever ends tells the server, as its last act, what it wrote
+        if ask(inside, END_OTHERS, [SESSIONS.list_pids(self.find_url(name))]) is False or not ask(inside, IS_PLAIN):
+            return False
+        written = inside.execute(WRITTEN).fetchall()
+        schema = self.read_schema()
+        catalogs = {oid for oid, is_catalog, _ in written if is_catalog}
+        tables = {oid: size for oid, is_catalog, size in written if not is_catalog}
+        if not (tables.keys() <= schema.names.keys() and catalogs <= schema.catalogs.keys()):
+            return False
+        indexed = drop_new_indexes(inside, schema, self.new_since[name]) if catalogs else set[int]()
+        if indexed is None or not empty(inside, schema, tables, indexed):
+            return False
+        self.new_since[name] = ask(inside, MOMENT)
+        return True
 
     def read_schema(self) -> Schema:
         """Of a database that nobody has used: with the rows of the template."""
@@ -176,35 +216,50 @@ class Databases:
             drop(self.admin, name)
         return self.schema
 
-    def empty(self, inside: psycopg.Connection, schema: Schema, written: Sequence[int]) -> bool:
-        # rows of a table to which half of all others refer are few: these are deleted
-        crowded = [one for one in written if len(schema.list_with([one])) > CLEARED_AT_ONCE]
-        together = schema.list_with(one for one in written if one not in crowded)
-        if len(together) > CLEARED_AT_ONCE:
-            return False
-        inside.execute("SET session_replication_role = replica")  # no trigger, and nobody asks who refers to it
-        if together:
-            inside.execute(sql.SQL("TRUNCATE {}").format(sql.SQL(", ").join(list_names(schema, together))))
-        for name in list_names(schema, crowded):
-            inside.execute(sql.SQL("DELETE FROM {}").format(name))
-        for oid in {*together, *crowded} & schema.rows.keys():
-            copy_in(inside, schema.names[oid], schema.rows[oid])
-        for oid, last, _ in inside.execute(SEQUENCES).fetchall():
-            before, start = schema.sequences[oid]
-            if last != before:
-                inside.execute("SELECT setval(%s::regclass, %s, %s)", [oid, before or start, before is not None])
-        # what was counted until now must not be held against the next test
-        inside.execute("SELECT pg_stat_force_next_flush()")
-        inside.execute("SELECT pg_stat_reset()")
-        return True
+
+def drop_new_indexes(inside: psycopg.Connection, schema: Schema, since: str) -> set[int] | None:
+    """The tables on which they were; None if more is left in the catalogs than was in the template."""
+    tables = set[int]()
+    for name, table in inside.execute(NEW_INDEXES, [since]).fetchall():
+        try:
+            inside.execute(f"DROP INDEX {name}", prepare=False)
+        except psycopg.errors.DependentObjectsStillExist:  # it is that of a constraint
+            return None
+        tables.add(table)
+    left = inside.execute(INDEX_CATALOGS, {"since": since}).fetchall()  # type: ignore[arg-type]
+    return tables if all(count == schema.catalogs[oid] and not new for oid, count, new in left) else None
 
 
-def list_names(schema: Schema, tables: Iterable[int]) -> list[sql.SQL]:
-    return [sql.SQL(schema.names[oid]) for oid in tables]  # type: ignore[arg-type]
+def empty(inside: psycopg.Connection, schema: Schema, written: Mapping[int, int], indexed: set[int]) -> bool:
+    """Whether all tables have the rows of the template again. Where an index was made, the server counted the rows."""
+    large = {oid for oid, size in written.items() if size > SMALL or oid in schema.oddly_indexed} | indexed
+    # rows of a table to which half of all others refer are few: these are deleted
+    truncated = schema.list_with(oid for oid in large if len(schema.list_with([oid])) <= CLEARED_AT_ONCE)
+    if len(truncated) > CLEARED_AT_ONCE or not indexed <= truncated:
+        return False
+    steps = [f"DELETE FROM {schema.names[oid]}" for oid in written if oid not in truncated]
+    if truncated:
+        steps.append(f"TRUNCATE {', '.join(schema.names[oid] for oid in truncated)}")
+    for oid, last, _ in inside.execute(SEQUENCES).fetchall():
+        before, start = schema.sequences[oid]
+        if last != before:
+            steps.append(f"SELECT setval({oid}::regclass, {before or start}, {before is not None})")
+    inside.execute("; ".join(steps), prepare=False)  # type: ignore[arg-type]
+    for oid in {*truncated, *written} & schema.rows.keys():
+        copy_in(inside, schema.names[oid], schema.rows[oid])
+    # what was counted until now must not be held against the next test
+    inside.execute("SELECT pg_stat_force_next_flush()")
+    inside.execute("SELECT pg_stat_reset()")
+    return True
+
+
+def ask(connection: psycopg.Connection, query: str, given: Sequence[Any] | None = None) -> Any:
+    (answer,) = connection.execute(query, given).fetchone() or (None,)  # type: ignore[arg-type]
+    return answer
 
 
 def exists(admin: psycopg.Connection, name: str) -> bool:
-    return admin.execute("SELECT 1 FROM pg_database WHERE datname = %s", [name]).fetchone() is not None
+    return ask(admin, "SELECT 1 FROM pg_database WHERE datname = %s", [name]) is not None
 
 
 def drop(admin: psycopg.Connection, name: str) -> None:

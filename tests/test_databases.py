@@ -9,10 +9,12 @@ import psycopg
 import pytest
 from psycopg import errors
 
-from databases import SEQUENCES, TABLES, WRITTEN, Databases, drop, exists, in_database
+from databases import SEQUENCES, TABLES, WRITTEN, Databases, exists, in_database
 from gristmill.db import Database
 from gristmill.queue import send_many
 from gristmill.scopes import Scope, scope_id
+
+INDEXES = "SELECT indexrelid, pg_get_indexdef(indexrelid) FROM pg_index"
 
 
 @dataclass(frozen=True)
@@ -39,7 +41,9 @@ def read_everything(databases: Databases, name: str) -> dict[str, Any]:
             table: inside.execute(f"SELECT t::text FROM {table} t ORDER BY 1").fetchall()  # type: ignore[arg-type]
             for table in tables
         }
-        return {**found, "sequences": sorted(inside.execute(SEQUENCES)), "written": inside.execute(WRITTEN).fetchall()}
+        for part, query in (("sequences", SEQUENCES), ("written", WRITTEN), ("indexes", INDEXES)):
+            found[part] = sorted(inside.execute(query).fetchall())  # type: ignore[arg-type]
+        return found
 
 
 async def test_a_database_that_was_used_is_as_new(own: Databases) -> None:
@@ -58,7 +62,7 @@ async def test_a_database_that_was_used_is_as_new(own: Databases) -> None:
     assert own.clear(used)
     assert read_everything(own, used) == before
     for name in (fresh, used):
-        drop(own.admin, name)
+        own.drop(name)
 
 
 async def test_a_connection_that_is_left_open_is_ended_before_anything_is_cleared(own: Databases) -> None:
@@ -72,11 +76,29 @@ async def test_a_connection_that_is_left_open_is_ended_before_anything_is_cleare
     assert own.clean == [used]
 
 
+def test_an_index_that_was_made_is_gone(own: Databases) -> None:
+    fresh, used = own.make(), own.make()
+    before = read_everything(own, fresh)
+    for _ in range(2):
+        with psycopg.connect(in_database(own.server, used, own.owner), autocommit=True) as inside:
+            inside.execute("INSERT INTO queue (name, max_attempts) VALUES ('mill', 3)")
+            inside.execute("SELECT make_vector_index(7::smallint, 3)")
+            inside.execute("CREATE INDEX here_and_gone ON task (kind)")
+            inside.execute("DROP INDEX here_and_gone")
+        assert own.clear(used)
+        assert read_everything(own, used) == before
+    for name in (fresh, used):
+        own.drop(name)
+
+
 @pytest.mark.parametrize(
     "statement",
     [
         "CREATE TABLE ledger (n bigint)",
-        "CREATE INDEX ON task (kind)",
+        "CREATE UNIQUE INDEX once ON task (kind); ALTER TABLE task ADD UNIQUE USING INDEX once",
+        "CREATE INDEX ON task (kind); ALTER TABLE task SET (fillfactor = 50)",
+        "DROP INDEX task_by_queue",
+        "CREATE INDEX ON scope (client)",  # too many tables refer to it
         "ALTER TABLE task SET (fillfactor = 50)",
         "CREATE OR REPLACE FUNCTION clock() RETURNS timestamptz LANGUAGE sql STABLE AS 'SELECT now()'",
         "DROP VIEW tasks CASCADE",
