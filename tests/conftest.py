@@ -20,6 +20,7 @@ from uuid import uuid4
 import psutil
 import psycopg
 import pytest
+import structlog
 from hypothesis import HealthCheck, settings
 from psycopg import sql
 from xdist.scheduler import LoadScopeScheduling
@@ -155,6 +156,8 @@ def pytest_configure(config: pytest.Config) -> None:
     # tests start hundreds of processes, and each would compile all of our modules anew
     os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
     sys.dont_write_bytecode = False  # and pytest would rewrite all tests anew, in each process
+    # to draw an error with all variables takes half a second; the program itself writes it plainly, too
+    structlog.get_config()["processors"][-1].exception_formatter = structlog.dev.plain_traceback
     open_nursery()
     keep_sessions()
     gc.disable()  # until all tests are loaded: what is loaded stays, and would be looked through again and again
