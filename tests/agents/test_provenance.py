@@ -4,6 +4,7 @@ import base64
 
 import pytest
 
+from gristmill.agents.disguises import Views
 from gristmill.agents.provenance import (
     MOST_LOOKED_THROUGH,
     NOT_LOOKED_THROUGH,
@@ -140,6 +141,19 @@ def test_a_persons_word_counts_more_than_a_text_that_says_the_same() -> None:
 def test_a_value_is_found_in_a_text_in_spite_of_disguises(text: str) -> None:
     origin = find_origin("recipient", "eve@evil.example", listen([""], [ReadText(MAIL, text)]))
     assert (origin.who, origin.sources) == ("untrusted", (MAIL,))
+
+
+def test_views_of_texts_are_kept_up_to_a_size_the_newest_first() -> None:
+    views = Views(most=4_000)
+    texts = [f"text {n} {'x' * 200}" for n in range(20)]
+    seen = [views.look_at(text) for text in texts]
+    assert 3_000 < views.size <= 4_000
+    assert views.look_at(texts[-1]) is seen[-1]  # kept
+    again = views.look_at(texts[0])  # not kept, and seen anew
+    assert again == seen[0]
+    assert again is not seen[0]
+    assert "y" * 5_000 in views.look_at("y" * 5_000)  # too long to be kept
+    assert views.size <= 4_000
 
 
 def test_a_value_that_was_put_together_from_several_texts_names_them_all() -> None:

@@ -4,9 +4,10 @@ import base64
 import html
 import re
 import unicodedata
+from collections import OrderedDict
 from collections.abc import Iterator
 from contextlib import suppress
-from functools import lru_cache
+from threading import Lock
 from typing import Any
 from urllib.parse import unquote
 
@@ -15,10 +16,42 @@ from confusable_homoglyphs import confusables as untyped
 confusables: Any = untyped  # it has no types
 BASE64 = re.compile(r"[A-Za-z0-9+/_-]{12,}={0,2}")
 MOST_BLOCKS = 200
+MOST_KEPT = 4_000_000  # characters of texts and their views: a process serves many clients, and texts may be long
 
 
-@lru_cache(maxsize=64)
-def look_at(text: str) -> str:
+class Views:
+    """Texts that were looked at lately, with what was seen; the oldest go when they become too many characters."""
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._lock = Lock()
+        self._kept: OrderedDict[str, str] = OrderedDict()
+        self.size = 0  # characters
+
+    def look_at(self, text: str) -> str:
+        with self._lock:
+            if text in self._kept:
+                self._kept.move_to_end(text)
+                return self._kept[text]
+        view = see_through(text)
+        with self._lock:
+            self._keep(text, view)
+        return view
+
+    def _keep(self, text: str, view: str) -> None:
+        if text in self._kept or len(text) + len(view) > self._most:
+            return
+        self._kept[text] = view
+        self.size += len(text) + len(view)
+        while self.size > self._most:
+            self.size -= sum(map(len, self._kept.popitem(last=False)))
+
+
+_VIEWS = Views(MOST_KEPT)
+look_at = _VIEWS.look_at
+
+
+def see_through(text: str) -> str:
     """A text as somebody could mean it: unescaped, decoded, with look-alikes made equal and spaces left out as well."""
     plain = re.sub(r"=\r?\n", "", text)  # a line of a mail that goes on
     views = [plain, html.unescape(plain), *_unquote_often(plain), _undo_disguises(plain), *_decode_blocks(plain)]
