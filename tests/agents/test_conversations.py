@@ -11,12 +11,12 @@ from gristmill.agents import Answerer, Speaker, Talker
 from gristmill.agents.ask import conversations as store
 from gristmill.agents.ask import talking
 from gristmill.agents.ask.conversations import ConversationId, StoredMessage
-from gristmill.agents.ask.memory import sum_up_by_rule
+from gristmill.agents.ask.memory import sum_up, sum_up_by_rule
 from gristmill.agents.ask.pages import ShownTurn
 from gristmill.agents.ask.shapes import AnswerShape, SentenceShape
 from gristmill.agents.memory import list_entries
 from gristmill.db import Database
-from gristmill.errors import Transient, Unknown
+from gristmill.errors import Transient, Unknown, Unreachable
 from gristmill.knowledge import Finder
 from gristmill.models import FakeEmbedder, FakeLlm, Message
 from gristmill.scopes import GLOBAL, Scope
@@ -230,6 +230,31 @@ async def test_a_failing_model_is_told_and_the_conversation_goes_on(db: Database
     assert kept["passages"]
 
 
+@pytest.mark.parametrize(
+    ("error", "told"),
+    [
+        (Unreachable("The database does not answer."), "The database does not answer."),
+        (ValueError("surprise"), "Something unexpected went wrong; the log of the server has it."),
+    ],
+)
+async def test_an_answer_that_ends_because_its_watch_broke_has_failed_and_was_not_stopped(
+    db: Database, make_talker: MakeTalker, monkeypatch: pytest.MonkeyPatch, error: Exception, told: str
+) -> None:
+    script = Script([REPLY])
+    talker, conversation = make_talker(script), await begin(db)
+
+    async def break_off(*_: Any) -> None:
+        await script.begun.wait()
+        raise error
+
+    monkeypatch.setattr(store, "note_life", break_off)
+    await talker.ask(OPERATOR, conversation, QUESTION)
+    await wait_for_end(talker, conversation)
+    messages = await read(db, conversation)
+    assert [one.state for one in messages] == ["answered", "failed"]
+    assert messages[1].error == told
+
+
 async def test_nobody_sees_the_conversation_of_another(db: Database, make_talker: MakeTalker) -> None:
     talker = make_talker(FakeLlm([REPLY]))
     acme, globex = Speaker("key 1", Scope("acme")), Speaker("key 2", Scope("globex"))
@@ -267,11 +292,31 @@ async def test_old_messages_are_summed_up_and_the_last_ones_stay_as_they_are(
     assert "Asked: What is the price of the copper kettle number 0?" in llm.questions[-1]
 
 
-def test_a_summary_by_rule_keeps_the_newest_when_it_becomes_too_long() -> None:
+def make_message(n: int, role: Any, text: str) -> StoredMessage:
     at: Any = None
-    messages = [
-        StoredMessage(store.MessageId(n), "user", "answered", f"question {n} " + "x" * 150, None, at) for n in range(30)
-    ]
+    return StoredMessage(store.MessageId(n), role, "answered", text, None, at)
+
+
+async def test_the_end_of_a_long_question_and_the_answer_behind_it_are_summed_up_as_well() -> None:
+    long = make_message(1, "user", f"The beginning. {'x' * 7_900} The end.")
+    llm = FakeLlm(["First part.", "All of it."])
+    summary = await sum_up("", [long, make_message(2, "assistant", "It costs EUR 5.")], llm, "scripted")
+    assert summary == "All of it."
+    first, second = llm.questions
+    assert "The beginning." in first
+    assert "Summary so far: First part." in second
+    assert second.index("The end.") < second.index("assistant: It costs EUR 5.")
+
+
+async def test_where_the_model_fails_the_rest_is_summed_up_by_rule() -> None:
+    messages = [make_message(n, "user", f"question {n} {'x' * 4_000}") for n in range(3)]
+    summary = await sum_up("", messages, FakeLlm(["They asked a question.", Transient("away")]), "scripted")
+    assert summary.startswith("They asked a question.\nAsked: question 1 x")
+    assert "Asked: question 2 x" in summary
+
+
+def test_a_summary_by_rule_keeps_the_newest_when_it_becomes_too_long() -> None:
+    messages = [make_message(n, "user", f"question {n} " + "x" * 150) for n in range(30)]
     summary = sum_up_by_rule("", messages)
     assert len(summary) <= 1_500
     assert "question 29" in summary

@@ -310,7 +310,7 @@ class Talker:
             if isinstance(watch, Superseded) and answer != "done":
                 await store.drop_answer(tx, writing.message)
                 return
-            state, more = _judge_end(answer, is_closing=self._is_closing)
+            state, more = _judge_end(answer, watch, is_closing=self._is_closing)
             taken = writing.question_ids if state is not None else []
             described = writing.describe(**more)
             await store.end_answer(
@@ -355,15 +355,25 @@ async def _follow_drafts(telling: Telling, changed: asyncio.Event, stored: int) 
             yield telling.draft
 
 
-def _judge_end(answer: Ending | BaseException, *, is_closing: bool) -> tuple[Ending | None, dict[str, Any]]:
+def _judge_end(
+    answer: Ending | BaseException, watch: BaseException | None, *, is_closing: bool
+) -> tuple[Ending | None, dict[str, Any]]:
     """What became of an answer; None if its questions should be answered by another process."""
     match answer:
         case "done" | "stopped" | "failed":
             return answer, {}
-        case asyncio.CancelledError():
-            return (None, {"error": store.CUT_OFF}) if is_closing else ("stopped", {})
-        case GristmillError():
-            return "failed", {"error": str(answer)}
+        case asyncio.CancelledError() if is_closing:
+            return None, {"error": store.CUT_OFF}
+        case asyncio.CancelledError() if watch is None or isinstance(watch, (asyncio.CancelledError, AnswerStopped)):
+            return "stopped", {}
+        case asyncio.CancelledError():  # nobody asked for it: the watch broke, and the answer ended with it
+            return "failed", {"error": _describe_failure(watch)}
         case _:
-            log.error("ask.failed", exc_info=answer)
-            return "failed", {"error": "Something unexpected went wrong; the log of the server has it."}
+            return "failed", {"error": _describe_failure(answer)}
+
+
+def _describe_failure(error: BaseException | None) -> str:
+    if isinstance(error, GristmillError):
+        return str(error)
+    log.error("ask.failed", exc_info=error)
+    return "Something unexpected went wrong; the log of the server has it."
