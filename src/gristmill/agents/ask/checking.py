@@ -6,8 +6,27 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from gristmill.agents.ask.model import CheckedSentence, Citation, Passage, Verdict
+from gristmill.agents.ask.opposites import find_opposite, find_other_choice
 from gristmill.agents.ask.phrases import FILLER, NO, YES
-from gristmill.agents.ask.polarity import are_opposite, find_conditions, find_other_share, is_hedged, read_polarity
+from gristmill.agents.ask.polarity import (
+    BREAKS,
+    find_assertion,
+    find_conditions,
+    find_other_share,
+    is_hedged,
+    read_polarity,
+)
+from gristmill.agents.ask.relations import (
+    YEAR,
+    Said,
+    compare_sides,
+    find_other_agent,
+    find_other_pairing,
+    find_other_place,
+    find_other_step,
+    find_turned_roles,
+    list_main_names,
+)
 from gristmill.agents.ask.sentences import find_spans
 from gristmill.agents.ask.values import Value, are_equal, find_values, is_rival
 from gristmill.agents.ask.words import (
@@ -22,7 +41,6 @@ from gristmill.agents.ask.words import (
     is_plain,
     read_terms,
     split_words,
-    stem,
 )
 from gristmill.knowledge import fold
 
@@ -43,9 +61,11 @@ ORDERS = re.compile(
     r"|\byou are (?:now |an? )?(?:ai|assistant|language model|chatbot)\b|\bnew instructions?\b",
     re.IGNORECASE,
 )
-YEAR = re.compile(r"1[0-9]\d\d|20\d\d")
-PASSIVE = re.compile(r"\bby\b")
-MUTUAL = split_words("meet met marry married join joined border agree differ talk speak spoke compare equal play fight")
+# Who is meant stands further away in a text that says I, we or she.
+TELLERS = PRONOUNS | split_words(
+    """i me my mine we us our ours you your yours who whose ich mir mich mein meine wir uns unser unsere du dir dich
+    dein deine je me mon ma mes nous notre nos vous votre yo mi nosotros ja mne muj moje my nas nase mi moj nas vas"""
+)
 NOTHING_SAID = "It says nothing that can be checked."
 
 
@@ -185,12 +205,13 @@ def _judge_by(claim: ComparedClaim, passages: Sequence[Passage], everything: Seq
     lack = find_lack(claim, spans, everything)
     if lack:
         return Judgement("unsupported", reason=lack)
+    if doubt := find_doubt(claim, spans):
+        return Judgement("unsupported", reason=doubt)
     share = measure_coverage(claim, spans)
     if share < _least_share(claim, spans):
         reason = f"Its passages have {share:.0%} of its words."
         return Judgement("unsupported", spans, reason, is_close=share >= MAYBE)
-    doubt = find_doubt(claim, spans)
-    return Judgement("unsupported", reason=doubt) if doubt else Judgement("supported", spans)
+    return Judgement("supported", spans)
 
 
 def _least_share(claim: ComparedClaim, spans: Sequence[SentenceSpan]) -> float:
@@ -304,7 +325,7 @@ def find_lack(claim: ComparedClaim, spans: Sequence[SentenceSpan], everything: S
             found = any(value in span.values for span in spans) or _is_in(value, texts)
             if not found and not _is_known_year(value, claim, everything):
                 return f"“{value.written}” does not stand in its passages."
-    plain = fold_words(texts)
+    plain = fold_words(" \n ".join(f"{_read_around(span)} \n {span.passage.about}" for span in spans))
     asked = fold_words(claim.question)
     for name in claim.names:
         if holds_name(name.text, plain):
@@ -317,6 +338,18 @@ def find_lack(claim: ComparedClaim, spans: Sequence[SentenceSpan], everything: S
         if _normalise(quotation).strip(" .,") not in wording:
             return f"It quotes “{quotation}”, which does not stand in its passages."
     return ""
+
+
+def _read_around(span: SentenceSpan) -> str:
+    """A span with the sentence before it and the one behind it; all of a passage where somebody is only hinted at."""
+    if fold_words(span.text) & TELLERS:
+        return span.passage.text
+    places = find_spans(span.passage.text)
+    within = [n for n, (start, stop) in enumerate(places) if start < span.stop and span.start < stop]
+    if not within:
+        return span.text
+    first, last = max(0, within[0] - 1), min(len(places) - 1, within[-1] + 1)
+    return span.passage.text[places[first][0] : places[last][1]]
 
 
 def _is_known_year(value: Value, claim: ComparedClaim, everything: Sequence[Passage]) -> bool:
@@ -335,7 +368,58 @@ def find_doubt(claim: ComparedClaim, spans: Sequence[SentenceSpan]) -> str:
         return f"The passage says it of another share: {share}."
     if _is_supposed(claim, sentence):
         return "The passage only says what would be if it were so."
+    if word := find_assertion(claim.text, sentence):
+        return f"The passage only reports it: {word}."
+    said = Said(sentence, first.passage.language or claim.language)
+    if reason := find_other_step(Said(claim.text, claim.language), said) or _find_other_name(claim, spans, sentence):
+        return reason
     return next((reason for span in spans if (reason := _find_other_owner(claim, span))), "")
+
+
+def _find_other_name(claim: ComparedClaim, spans: Sequence[SentenceSpan], nearest: str) -> str:
+    """A word that the passages only have in a sentence about somebody whom the claim does not name."""
+    named = fold_words(" ".join(name.text.rpartition(" of ")[2] for name in claim.names))  # CEO of Acme: CEO is no name
+    covered = fold_words(nearest)
+    for term in claim.terms:
+        word = fold(term.text)
+        if word in named | covered | BREAKS or _has_term(term, _stems_of(nearest, claim.language), covered):
+            continue
+        told = [
+            _find_stranger(claim, term, span.passage, place) for span in spans for place in _list_places(span, term)
+        ]
+        if told and all(told):
+            return f"The passage says “{term.text}” of “{told[0]}”."
+    return ""
+
+
+def _is_in_name(term: Term, names: Iterable[Name]) -> bool:
+    return any(name.start <= term.start < name.stop for name in names)
+
+
+def _list_places(span: SentenceSpan, term: Term) -> list[tuple[int, int]]:
+    """The sentences of a passage that have this word."""
+    text, language = span.passage.text, span.passage.language
+    return [
+        place
+        for place in find_spans(text)
+        if _has_term(term, _stems_of(text[slice(*place)], language), fold_words(text[slice(*place)]))
+    ]
+
+
+def _find_stranger(claim: ComparedClaim, term: Term, passage: Passage, place: tuple[int, int]) -> str:
+    """The name in a sentence that speaks of what the claim speaks of, but of none of the persons that it names."""
+    said = Said(passage.text[slice(*place)], passage.language or claim.language)
+    words = fold_words(said.text)
+    terms, _ = _cover(claim, passage, *place)
+    names = Said(claim.text, claim.language).names
+    others = [one for one in claim.terms if one != term and not _is_in_name(one, names)]
+    if words & TELLERS or (len(others) > 1 and not terms - {term}):
+        return ""
+    main = [one for one in list_main_names(Said(claim.text, claim.language)) if one.text != term.text]
+    if not any(not holds_name(one.text, fold_words(f"{said.text} {passage.about}")) for one in main):
+        return ""
+    own = fold_words(f"{claim.text} {passage.about}")
+    return next((one.text for one in list_main_names(said) if not holds_name(one.text, own)), "")
 
 
 def _is_supposed(claim: ComparedClaim, sentence: str) -> bool:
@@ -414,8 +498,25 @@ def find_contradiction(claim: ComparedClaim, span: SentenceSpan) -> str:
     return (
         _find_rival(claim, span, text)
         or _find_denial(claim.text, text, claim.language, language)
-        or _find_opposite(claim, text, language)
-        or _find_turned_roles(claim, text, language)
+        or _find_other_relation(Said(claim.text, claim.language), Said(text, language))
+    )
+
+
+def _find_other_relation(claim: Said, said: Said) -> str:
+    """Why the same words say something else: their order, an opposite, another one of two."""
+    sides = compare_sides(claim, said)
+    if sides == "other":
+        return "The passage says it the other way round."
+    if sides == "" and (found := find_opposite(claim.text, said.text, claim.language, said.language)):
+        return f"The passage says “{found[1].text}”, not “{found[0].text}”."
+    if chosen := find_other_choice(claim.text, said.text, claim.language, said.language):
+        return f"The passage says “{chosen[1]}”, not “{chosen[0]}”."
+    # `turned`: the tunnel is shorter than the bridge, the bridge is longer than the tunnel
+    return (
+        ("" if sides == "turned" else find_other_place(claim, said))
+        or find_turned_roles(claim, said)
+        or find_other_agent(claim, said)
+        or find_other_pairing(claim, said)
     )
 
 
@@ -470,68 +571,3 @@ def _find_denial(claim: str, text: str, language: str | None, spoken: str | None
     if flipped and len(flipped) >= FLIPPED * len(common):
         return "The passage says the opposite."
     return ""
-
-
-def _find_opposite(claim: ComparedClaim, text: str, language: str | None) -> str:
-    stems = {one.term: one.text for one in read_terms(text, language)}
-    own = {one.term for one in claim.terms}
-    for term in claim.terms:
-        if term.term in stems:
-            continue
-        for other, written in stems.items():
-            if other not in own and are_opposite(term.term, other, language):
-                return f"The passage says “{written}”, not “{term.text}”."
-    return ""
-
-
-@dataclass(frozen=True)
-class Deed:
-    """Who does what to whom, as one sentence says it."""
-
-    doer: str
-    verbs: frozenset[str]
-    other: str
-
-
-def _find_turned_roles(claim: ComparedClaim, text: str, language: str | None) -> str:
-    """English says by its order who does it: Acme acquired Globex, Globex acquired Acme."""
-    if claim.language != "en" or language != "en":
-        return ""
-    ours, theirs = _read_deed(claim.text), _read_deed(text)
-    if ours is None or theirs is None or not ours.verbs & theirs.verbs:
-        return ""
-    doer, other = fold_words(theirs.doer), fold_words(theirs.other)
-    is_turned = holds_name(ours.doer, other) and holds_name(ours.other, doer)
-    is_told_so = holds_name(ours.doer, doer) or holds_name(ours.other, other)
-    return f"The passage says it of “{theirs.doer}”, not of “{ours.doer}”." if is_turned and not is_told_so else ""
-
-
-def _read_deed(text: str) -> Deed | None:
-    """The deed of a sentence with two names and a verb between them; none where both do it to each other."""
-    names = _find_two_names(text)
-    if names is None:
-        return None
-    first, second = names
-    between = text[first.stop : second.start]
-    verbs = frozenset(one.term for one in read_terms(between, "en"))
-    if not verbs or verbs & MUTUAL_STEMS or re.search(r"\b(?:and|or|with)\b|[.;:]", between):
-        return None
-    return Deed(second.text, verbs, first.text) if PASSIVE.search(between) else Deed(first.text, verbs, second.text)
-
-
-def _find_two_names(text: str) -> tuple[Name, Name] | None:
-    """The two names of a sentence; its first word counts if it may be one: a capital says nothing there."""
-    names = list(find_names(text, "en"))
-    match = re.match(r"[A-Z][\w-]+", text)
-    if (
-        match
-        and len(names) == 1
-        and names[0].start > 0
-        and not is_plain(match[0], "en")
-        and fold(match[0]) not in ASKING
-    ):
-        names.insert(0, Name(match[0], 0, match.end()))
-    return (names[0], names[1]) if len(names) == 2 else None
-
-
-MUTUAL_STEMS = frozenset(stem(word, "en") for word in MUTUAL)

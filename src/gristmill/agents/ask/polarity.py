@@ -1,35 +1,71 @@
 """Which words of a sentence it denies, and which words are the opposite of others."""
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 
 from gristmill.agents.ask.words import is_plain, split_words, stem
 from gristmill.knowledge import fold
 
 TOKEN = re.compile(r"[^\W_]+(?:['’][^\W_]+)*|[.,;:!?()–—]")
-# folded: without case and accents
-NEGATIONS = split_words(
-    """not no never none nobody nothing neither nor without cannot cant wont dont doesnt didnt isnt arent wasnt werent
-    hasnt havent hadnt wouldnt shouldnt couldnt mustnt
-    nicht kein keine keinen keinem keiner keines nie niemals niemand nichts ohne weder
-    ne pas jamais aucun aucune rien sans personne nunca ningun ninguna ninguno nada nadie sin tampoco non mai nessun
-    nessuno nessuna niente senza nao nem sem niet geen nooit nie nigdy zaden zadna zadne zadny nikdy nikdo nic bez neni
-    nejsou nema nemaji nebyl nebyla nebylo nebyly nije nisu nema nikad bez"""
-)
+# For each language, folded: without case and accents. “mai” denies in Italian and is a month in German.
+NEGATIONS = {
+    "en": split_words(
+        """not no never none nobody nothing neither nor without cannot cant wont dont doesnt didnt isnt arent wasnt
+        werent hasnt havent hadnt wouldnt shouldnt couldnt mustnt"""
+    ),
+    "de": split_words("nicht kein keine keinen keinem keiner keines nie niemals niemand nichts ohne weder"),
+    "fr": split_words("ne pas jamais aucun aucune rien sans personne non"),
+    "es": split_words("no nunca ningun ninguna ninguno nada nadie sin tampoco"),
+    "it": split_words("non mai nessun nessuno nessuna niente senza no"),
+    "pt": split_words("nao nem sem nunca nada"),
+    "nl": split_words("niet geen nooit zonder"),
+    "pl": split_words("nie nigdy bez"),
+    "cs": split_words(
+        """ne zaden zadna zadne zadny nikdy nikdo nic bez neni nejsou nema nemaji nebyl nebyla nebylo nebyly"""
+    ),
+    "hr": split_words("ne nije nisu nema nikad bez"),
+}
+ANY_NEGATION = frozenset[str]().union(*NEGATIONS.values())
 # Verbs that deny what they govern, and what must follow for it: “refused to sign”, not “the offer was refused by Anna”.
 DENIALS = {
     **dict.fromkeys(
         split_words("fail fails failed failing refuse refuses refused refusing decline declines declined"), "to"
     ),
     **dict.fromkeys(split_words("unable"), "to"),
-    **dict.fromkeys(split_words("deny denies denied denying"), "that having being ever"),
-    **dict.fromkeys(split_words("false untrue wrong falsch unwahr faux falso nepravda netacno"), "that dass que ze da"),
+    **dict.fromkeys(split_words("deny denies denied denying"), "having being ever"),
     **dict.fromkeys(split_words("weigert weigerte weigerten"), "sich"),
     **dict.fromkeys(split_words("refuse refusa refusent refuserent"), "de d'"),
     **dict.fromkeys(split_words("odmitl odmitla odmitli odmita"), "se"),
     **dict.fromkeys(split_words("odbio odbila odbili odbija"), "da"),
 }
+# “Anna disputes that …”, “it rejected the rumour that …”, “the claim that … is a lie”: what is behind “that” is denied.
+THAT = split_words("that dass que ze da che")
+DISPUTES = split_words(
+    """deny denies denied denying dispute disputes disputed disputing refute refutes refuted contest contests contested
+    reject rejects rejected doubt doubts doubted disprove disproves disproved disproven debunk debunked dismiss
+    dismissed bestreitet bestritt bestreiten bestritten dementiert dementierte leugnet leugnete widerlegt widerlegte
+    bezweifelt bezweifelte zuruckgewiesen niait conteste niega desmiente
+    popira poprel poprela popreli popreny vyvratil vyvratila vyvratili zpochybnil zpochybnila zpochybnili
+    porice poricu porekao porekla osporava osporio osporila osporili opovrgnuo opovrgnula opovrgnuli demantirao
+    demantirala demantirali"""
+)
+FALSEHOODS = split_words(
+    """false untrue wrong lie lies myth hoax fabrication unfounded baseless incorrect
+    falsch unwahr luge marchen unbegrundet faux mensonge falso mentira nepravda nepravdive lez mytus vymysl
+    netacno neistina laz"""
+)
+ASSERTIONS = split_words(
+    """claim claims statement statements rumour rumours rumor rumors allegation allegations assertion assertions
+    accusation accusations behauptung behauptungen gerucht geruchte vorwurf aussage tvrzeni obvineni fama povest
+    tvrdnja tvrdnju tvrdnje optuzba optuzbu glasina glasine"""
+)
+CONFIRMED = split_words(
+    """true correct right prove proves proved proven confirm confirms confirmed show shows showed shown verified
+    supported bestatigt bestatigte bewiesen belegt wahr richtig potvrdil potvrdila potvrzeno prokazal potvrdio dokazao
+    tocno"""
+)
+FAR = 6  # words between a verb that denies and its “that”
 AFTER_THE_VERB = ("de", "nl")  # “lieferte die Ware nicht”: there a negation denies its whole clause
 LIMITS = split_words("only just merely nur bloss seulement solo jen pouze samo")  # not only: this denies nothing
 BREAKS = split_words(
@@ -41,23 +77,6 @@ HEDGES = split_words(
     vielleicht moglicherweise wahrscheinlich vermutlich angeblich konnte peut-etre probablement quizas tal
     mozna pravdepodobne udajne mozda vjerojatno"""
 )
-SLAVIC = ("cs", "sk", "pl", "hr", "sl", "sr", "bs")
-PREFIXES = ("un", "in", "im", "il", "ir", "dis", "non")
-OPPOSITES = split_words(
-    """increase/decrease rise/fall rose/fell raise/lower grow/shrink more/less more/fewer higher/lower
-    accept/reject approve/reject agree/disagree agree/refuse win/lose won/lost open/close start/end
-    begin/end begin/stop allow/forbid allow/prohibit permit/forbid include/exclude true/false success/failure
-    pass/fail first/last early/late earlier/later buy/sell bought/sold import/export enable/disable add/remove
-    present/absent alive/dead male/female hot/cold older/younger larger/smaller largest/smallest longer/shorter
-    north/south east/west positive/negative upregulate/downregulate activate/inhibit promote/inhibit
-    gain/loss profit/loss credit/debit safe/dangerous public/private internal/external minimum/maximum
-    arrive/leave strong/weak"""
-)
-OPPOSITE_STEMS = {
-    (stem(one, "en"), stem(other, "en"))
-    for pair in OPPOSITES
-    for one, other in (pair.split("/"), reversed(pair.split("/")))
-}
 
 
 @lru_cache(maxsize=4_096)
@@ -71,15 +90,19 @@ def read_polarity(text: str, language: str | None) -> Mapping[str, frozenset[boo
 
 def _walk(text: str, language: str | None) -> Iterator[tuple[str, bool]]:
     tokens = [match[0] for match in TOKEN.finditer(text)]
+    words = [fold(token) for token in tokens]
+    disputed = set(_find_disputed(words))
     clause: list[tuple[str, bool]] = []
     is_denied = False
     for n, token in enumerate(tokens):
-        plain = fold(token)
-        following = fold(tokens[n + 1]) if n + 1 < len(tokens) else ""
-        if not plain[0].isalnum() or plain in BREAKS:
+        following = words[n + 1] if n + 1 < len(words) else ""
+        if n in disputed:
+            yield from clause
+            clause, is_denied = [], True
+        elif not words[n][0].isalnum() or words[n] in BREAKS:
             yield from clause
             clause, is_denied = [], False
-        elif _denies(plain, following):
+        elif _denies(words[n], following, language):
             is_denied = True
             if language in AFTER_THE_VERB:
                 clause = [(term, True) for term, _ in clause]
@@ -88,14 +111,43 @@ def _walk(text: str, language: str | None) -> Iterator[tuple[str, bool]]:
     yield from clause
 
 
-def _denies(word: str, following: str) -> bool:
-    if word in DENIALS:
-        return following in DENIALS[word].split() or (word.startswith("den") and following.endswith("ing"))
-    return _is_negation(word) and following not in LIMITS and not following.isdigit()
+def _find_disputed(words: Sequence[str]) -> Iterator[int]:
+    """The places of each “that” whose clause somebody disputes, or calls false."""
+    for n, word in enumerate(words):
+        if word not in THAT:
+            continue
+        before = words[max(0, n - FAR) : n]
+        is_asserted = any(one in ASSERTIONS for one in before[-2:])
+        is_called_false = is_asserted and any(one in FALSEHOODS for one in words[n + 1 :])
+        # “He refuted her and said that …” has its verb too far from “that”
+        is_near = is_asserted or any(one in DISPUTES | FALSEHOODS for one in before[-2:])
+        if is_called_false or (is_near and any(one in DISPUTES | FALSEHOODS for one in before)):
+            yield n
 
 
-def _is_negation(word: str) -> bool:
-    return word in NEGATIONS or word.endswith(("n't", "n’t")) or word in ("n'a", "n’a", "n'est", "n’est")
+def find_assertion(claim: str, text: str) -> str:
+    """The word by which a text only reports that somebody asserts something: the rumour that. The claim may, too."""
+    words = [fold(match[0]) for match in TOKEN.finditer(text)]
+    ours = {fold(match[0]) for match in TOKEN.finditer(claim)}
+    if ours & (ASSERTIONS | DISPUTES | FALSEHOODS) or any(word in CONFIRMED for word in words):
+        return ""
+    for n, word in enumerate(words):
+        if word in THAT and (found := next((one for one in words[max(0, n - 2) : n] if one in ASSERTIONS), "")):
+            return found
+    return ""
+
+
+def _denies(word: str, following: str, language: str | None) -> bool:
+    if word in DENIALS and (
+        following in DENIALS[word].split() or (word.startswith("den") and following.endswith("ing"))
+    ):
+        return True
+    return _is_negation(word, language) and following not in LIMITS and not following.isdigit()
+
+
+def _is_negation(word: str, language: str | None) -> bool:
+    known = NEGATIONS.get(language or "", ANY_NEGATION)
+    return word in known or word.endswith(("n't", "n’t")) or word in ("n'a", "n’a", "n'est", "n’est")
 
 
 def is_hedged(text: str) -> bool:
@@ -168,14 +220,3 @@ def find_conditions(text: str) -> list[str]:
 def fold_text(text: str) -> str:
     """A text with its words folded, one by one."""
     return TOKEN.sub(lambda match: fold(match[0]), text)
-
-
-def are_opposite(one: str, other: str, language: str | None) -> bool:
-    """Whether two stems deny each other: increase and decrease, complete and incomplete, podepsal and nepodepsal."""
-    if (one, other) in OPPOSITE_STEMS:
-        return True
-    short, long = sorted((one, other), key=len)
-    if len(short) < 4 or short == long:
-        return False
-    prefixes = ("ne", "nie") if language in SLAVIC else PREFIXES
-    return any(long == prefix + short for prefix in prefixes)

@@ -17,7 +17,26 @@ NUMBER = re.compile(
     r"|(?:(?<![\w/.,)])[-+−]|(?<![\w/]))\d+(?:[.,]\d+)?(?![\d])"
 )
 MINUS = re.compile(r"\b(?:minus|moins|menos)\s$", re.IGNORECASE)
-PERCENT = re.compile(r"\s?(?:%|percent\b|per cent\b|prozent\b|procent\w*)", re.IGNORECASE)
+# A share is no share of another size: 5 % is 50 ‰, and a rise by 5 percentage points is another one than by 5 percent.
+SHARES = (
+    (MeasureUnit("points", Decimal("0.01")), r"basis points?\b|basispunkte?n?\b|bazick\w+ bod\w*|baznih bodova|bps\b"),
+    (
+        MeasureUnit("points", Decimal(1)),
+        r"percentage points?\b|prozentpunkte?n?\b|procentn\w+ bod\w*|postotn\w+ bod\w*",
+    ),
+    (MeasureUnit("percent", Decimal("0.1")), r"‰|per mill?e\b|per mil\b|promille\b|promile\b|promil\w*"),
+    (MeasureUnit("percent", Decimal(1)), r"%|percent\b|per cent\b|prozent\b|procent\w*|posto\b"),
+)
+SHARE = [(unit, re.compile(rf"[\s-]?(?:{spelt})", re.IGNORECASE)) for unit, spelt in SHARES]
+# What these name is an id: version 2.10 is not version 2.1.
+NUMBERED = re.compile(
+    r"\b(?:v|version|release|section|sec|clause|paragraph|para|article|chapter|rule|figure|table|verze|verzi|verzij[aeiu]"
+    r"|ausgabe|abschnitt|absatz|ziffer|kapitel|artikel|vydání|oddíl|odstavec|článek|kapitola|odjeljak|članak|stavak|poglavlje)"
+    r"\.?\s?(?P<id>\d+(?:\.\d+)+)(?!\d)|§+\s?(?P<paragraph>\d+(?:\.\d+)+)(?!\d)|(?<![\w.,/-])(?P<dotted>\d+(?:\.\d+){2,})(?![\w,])",
+    re.IGNORECASE,
+)
+GROUPED = re.compile(r"\d{1,3}(?:\.\d{3})+")
+SHARED = re.compile(r"\s(?:and|or|to|und|oder|bis|až|ili|do)\s(?=\d)")  # 5 and 3 million: both are millions
 DAY = re.compile(
     rf"\b(?P<d1>\d{{1,2}})(?:st|nd|rd|th|\.)?\s(?:of\s)?(?P<m1>{MONTH})\b|\b(?P<m2>{MONTH})\.?\s(?P<d2>\d{{1,2}})(?:st|nd|rd|th)?\b(?![:.]\d)",
     re.IGNORECASE,
@@ -54,6 +73,7 @@ def find_values(text: str) -> tuple[Value, ...]:
         if shape.namespace in ("amount", "date", "id", "iban", "phone"):
             kind: ValueKind = shape.namespace if shape.namespace in ("amount", "date") else "id"
             found.append(Value(kind, shape.name, shape.start, shape.stop, shape.written))
+    found += _find_ids(text, found)
     found += _find_days(text, found)
     found += _find_clocks(text, found)
     found += _find_numbers(text, found)
@@ -62,6 +82,17 @@ def find_values(text: str) -> tuple[Value, ...]:
 
 def _is_free(start: int, stop: int, taken: Iterable[Value]) -> bool:
     return all(stop <= one.start or one.stop <= start for one in taken)
+
+
+def _find_ids(text: str, taken: Sequence[Value]) -> list[Value]:
+    """Numbers with dots that name something; they are compared as they are written."""
+    ids: list[Value] = []
+    for match in NUMBERED.finditer(text):
+        group = match.lastgroup or "id"
+        start, stop = match.span(group)
+        if _is_free(start, stop, taken) and not (group == "dotted" and GROUPED.fullmatch(match[group])):
+            ids.append(Value("id", match[group], start, stop, match[group]))
+    return ids
 
 
 def _find_days(text: str, taken: Sequence[Value]) -> list[Value]:
@@ -103,14 +134,38 @@ def _find_numbers(text: str, taken: Sequence[Value]) -> list[Value]:
 
 def _measure_number(text: str, start: int, stop: int, key: str) -> Value:
     """A number with what stands behind it: a sign of percent, a multiple, a unit."""
-    if PERCENT.match(text, stop):
-        return Value("percent", key, start, stop, text[start:stop])
-    if multiple := read_multiple(text, stop):
-        factor, stop = multiple
+    behind = _find_what_is_shared(text, stop, key)
+    if share := _read_share(text, behind):
+        unit, end = share
+        return _close_value("percent", key, text, start, (stop, behind, end), unit)
+    multiple = read_multiple(text, behind)
+    factor, end = multiple or (Decimal(1), behind)
+    if multiple:
         key = format((Decimal(key) * factor).normalize(), "f")
-    measured = read_unit(text, stop)
-    unit, stop = measured or (None, stop)
-    return Value("number", key, start, stop, text[start:stop], unit)
+    measured = read_unit(text, end)
+    unit, end = measured or (None, end)
+    return _close_value("number", key, text, start, (stop, behind, end), unit)
+
+
+def _close_value(
+    kind: ValueKind, key: str, text: str, start: int, ends: tuple[int, int, int], unit: MeasureUnit | None
+) -> Value:
+    """A number whose unit stands behind another number ends where its digits end."""
+    digits, behind, end = ends
+    stop = end if behind == digits else digits
+    return Value(kind, key, start, stop, text[start:stop], unit)
+
+
+def _find_what_is_shared(text: str, stop: int, key: str) -> int:
+    """Where the unit of a number is looked for: behind itself, or behind the second one of two."""
+    other = SHARED.match(text, stop)
+    number = NUMBER.match(text, other.end()) if other else None
+    is_small = len(key) < 4
+    return number.end() if number and is_small else stop
+
+
+def _read_share(text: str, at: int) -> tuple[MeasureUnit, int] | None:
+    return next(((unit, match.end()) for unit, spelt in SHARE if (match := spelt.match(text, at))), None)
 
 
 def _read_number(text: str) -> str | None:
@@ -149,6 +204,9 @@ def are_equal(one: Value, other: Value) -> bool:
     if "amount" in kinds and "number" in kinds:
         amount, number = (one, other) if one.kind == "amount" else (other, one)
         return _read_number(amount.key.partition(" ")[0]) == number.key
+    if kinds == {"id", "number"}:
+        named, number = (one, other) if one.kind == "id" else (other, one)
+        return named.key == number.written
     return kinds == {"percent", "number"} and one.key == other.key
 
 
@@ -167,5 +225,7 @@ def _numbers_in_date(key: str) -> set[str]:
 def is_rival(one: Value, other: Value) -> bool:
     """Whether two values are of one kind and exclude each other, at the same place of two sentences."""
     if one.kind != other.kind or are_equal(one, other):
+        return False
+    if one.kind == "percent" and one.unit and other.unit and one.unit.dimension != other.unit.dimension:
         return False
     return one.kind != "date" or one.key.startswith("T") == other.key.startswith("T")

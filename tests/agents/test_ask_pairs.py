@@ -1,0 +1,296 @@
+"""Pairs of a sentence and a passage with nearly the same words: some say the same, some do not."""
+
+import pytest
+from evidence import passage
+
+from gristmill.agents.ask.checking import check_sentence
+
+# what the sentence says is false, or is not said, by the passage behind it …
+FALSE = [
+    ("Version 2.1 fixes the bug.", "Version 2.10 fixes the bug."),
+    ("The tariff is 5 percent.", "The tariff is 5 per mille."),
+    (
+        "Sales in Germany were 5 million and in France 3 million.",
+        "Sales in Germany were 3 million and in France 5 million.",
+    ),
+    ("Prices increased by 5 percent.", "Prices increased to 5 percent."),
+    ("The CEO of Acme is Anna Berg.", "Anna Berg criticised Acme. The CEO of Acme is Karl Voss."),
+    ("The contract was signed by Anna in 2020.", "The contract was drafted by Anna in 2020 and signed by Bob."),
+    ("Smoking is safe.", "Critics called the statement that smoking is safe a lie."),
+    ("According to the report, smoking is safe.", "The report disputes the claim that smoking is safe."),
+    ("The bridge is longer than the tunnel.", "The tunnel is longer than the bridge."),
+    ("Section 4.1 names the fee.", "Section 4.10 names the fee."),
+    ("Release v3.2 supports PostgreSQL.", "Release v3.20 supports PostgreSQL."),
+    ("Clause 7.3 limits the liability.", "Clause 7.30 limits the liability."),
+    ("The bug is fixed in release 1.9.", "The bug is fixed in release 1.90."),
+    ("The fee rose by 50 percent.", "The fee rose by 50 basis points."),
+    ("The fee is 3 % of the sum.", "The fee is 3 ‰ of the sum."),
+    ("The share is 5 percent.", "The share rose by 5 percentage points."),
+    ("The rent was reduced to 200 euros.", "The rent was reduced by 200 euros."),
+    ("The workforce grew by 40 people.", "The workforce grew to 40 people."),
+    ("The temperature fell from 20 degrees.", "The temperature fell to 20 degrees."),
+    ("Anna is 42 and Bob is 35 years old.", "Anna is 35 and Bob is 42 years old."),
+    ("Vienna had 12 cases and Graz had 7 cases.", "Vienna and Graz had 7 and 12 cases respectively."),
+    (
+        "The mill produced 40 tonnes in 2019 and 55 tonnes in 2020.",
+        "The mill produced 55 tonnes in 2019 and 40 tonnes in 2020.",
+    ),
+    ("Acme paid EUR 500 to Globex and EUR 700 to Initech.", "Acme paid EUR 700 to Globex and EUR 500 to Initech."),
+    (
+        "The director of the museum is Paul Winter.",
+        "Paul Winter visited the museum. It rained. The tour took an hour. The director of the museum is Ines Kolar.",
+    ),
+    ("The bridge was designed by Ole Berg.", "The bridge was painted by Ole Berg and designed by Ida Holm."),
+    ("The letter was written by Karl.", "The letter was dictated by Karl and written by Eva."),
+    ("Anna sold the house to Bob.", "Bob sold the house to Anna."),
+    ("The mayor took bribes.", "The mayor denies the allegation that he took bribes."),
+    ("The vaccine causes autism.", "Studies refuted the claim that the vaccine causes autism."),
+    ("The factory will close.", "The company rejected the rumour that the factory will close."),
+    ("The tower is leaning.", "It is a myth that the tower is leaning."),
+    ("The painting is genuine.", "Experts doubt that the painting is genuine."),
+    ("Iron is heavier than copper.", "Copper is heavier than iron."),
+    ("The old mill produces more flour than the new mill.", "The new mill produces more flour than the old mill."),
+    ("Anna is older than Bob.", "Bob is older than Anna."),
+    ("The flood came after the fire.", "The fire came after the flood."),
+    ("Anna arrived before Bob.", "Bob arrived before Anna."),
+    ("The lease ends before 31 March 2027.", "The lease ends after 31 March 2027."),
+    ("The pump runs below 40 degrees.", "The pump runs above 40 degrees."),
+    ("Interest rates fell by 25 basis points.", "Interest rates fell by 25 percentage points."),
+    ("Globex supplies Acme with bearings.", "Acme supplies Globex with bearings."),
+    ("The minister confirmed that the dam is safe.", "The minister denied that the dam is safe."),
+    ("Turnover was higher in Austria than in Hungary.", "Turnover was higher in Hungary than in Austria."),
+    ("The new turbine is quieter than the old one.", "The old turbine is quieter than the new one."),
+    ("Chapter 3.2 describes the boiler.", "Chapter 3.20 describes the boiler."),
+    ("The wheel was repaired by Jonas.", "The wheel was inspected by Jonas and repaired by Priya."),
+    ("Lena leads the project.", "Lena wrote the plan. The project is led by Omar."),
+    ("The treasurer is Mia Novak.", "Mia Novak opened the meeting. The treasurer is Tom Hale."),
+    ("Output dropped in March.", "Output climbed in March."),
+    ("The second pump failed.", "The third pump failed."),
+    ("The east wing was renovated.", "The west wing was renovated."),
+    (
+        "The 2019 budget was 4 million and the 2020 budget was 6 million.",
+        "The 2019 budget was 6 million and the 2020 budget was 4 million.",
+    ),
+    (
+        "Salaries make up 40 percent and rent 20 percent of the costs.",
+        "Salaries make up 20 percent and rent 40 percent of the costs.",
+    ),
+    ("The price was lowered to EUR 30.", "The price was lowered by EUR 30."),
+    ("The court found the contract valid.", "The court found the contract invalid."),
+    ("The shop is open on Sundays.", "The shop is closed on Sundays."),
+    ("It is certain that the miller stole the grain.", "Nobody proved the allegation that the miller stole the grain."),
+    ("The minimum order is 50 pieces.", "The maximum order is 50 pieces."),
+    ("Karl is the father of Eva.", "Eva is the father of Karl."),
+    ("The tenant pays the landlord EUR 500.", "The landlord pays the tenant EUR 500."),
+    ("Oil imports rose.", "Oil exports rose."),
+]
+# … or the passage says the opposite
+OPPOSITE = [
+    ("The drug increases blood pressure.", "The drug lowers blood pressure."),
+    ("The bridge was built before the flood.", "The bridge was built after the flood."),
+    ("The first invoice was paid.", "The second invoice was paid."),
+    ("The left bearing broke.", "The right bearing broke."),
+    ("Sales rose in spring.", "Sales dropped in spring."),
+    ("The rate is higher than last year.", "The rate is lower than last year."),
+    ("The company raised its prices.", "The company reduced its prices."),
+    ("The upper shaft is worn.", "The lower shaft is worn."),
+    ("The northern gate is open.", "The southern gate is open."),
+    ("The second meeting was cancelled.", "The third meeting was cancelled."),
+    ("The profits increased in 2020.", "The profits declined in 2020."),
+    ("The plan was accepted by the board.", "The plan was rejected by the board."),
+    ("The shop opens at nine.", "The shop closes at nine."),
+]
+TRUE = [
+    ("Version 2.10 fixes the bug.", "Version 2.10 fixes the bug."),
+    ("The bug is fixed in version 2.10.", "Version 2.10 fixes the bug that was found in May."),
+    ("Section 4.1 names the fee.", "The fee is named in section 4.1 of the contract."),
+    ("Release v3.2 supports PostgreSQL.", "PostgreSQL is supported by release v3.2."),
+    ("The fee is 2.50 euros.", "The fee is 2.5 euros."),
+    ("The tariff is 5 percent.", "The tariff is 5 %."),
+    ("The fee is 3 per mille of the sum.", "The fee is 3 ‰ of the sum."),
+    ("Prices increased by 5 percent.", "Prices rose by 5 percent."),
+    ("Prices increased to 5 euros.", "The prices have increased to EUR 5."),
+    ("The rent was reduced by 200 euros.", "The rent was reduced by EUR 200 to EUR 800."),
+    ("The rent was reduced to 800 euros.", "The rent was reduced by EUR 200 to EUR 800."),
+    ("The price was increased by 200 euros.", "The price increase was EUR 200."),
+    (
+        "Sales in Germany were 5 million and in France 3 million.",
+        "Sales in France were 3 million and in Germany 5 million.",
+    ),
+    ("Sales in Germany were 5 million.", "Sales in Germany and France were 5 and 3 million respectively."),
+    ("Vienna had 12 cases and Graz had 7 cases.", "Vienna and Graz had 12 and 7 cases respectively."),
+    ("Anna is 42 and Bob is 35 years old.", "Anna is 42 years old. Bob is 35 years old."),
+    ("Acme paid EUR 500 to Globex and EUR 700 to Initech.", "Acme paid Globex EUR 500 and Initech EUR 700."),
+    (
+        "The mill produced 40 tonnes in 2019 and 55 tonnes in 2020.",
+        "In 2019 the mill produced 40 tonnes, in 2020 it produced 55 tonnes.",
+    ),
+    ("The CEO of Acme is Karl Voss.", "Anna Berg criticised Acme. The CEO of Acme is Karl Voss."),
+    ("Karl Voss is the CEO of Acme.", "Acme makes wheels. Its CEO is Karl Voss."),
+    ("Anna Berg criticised Acme.", "Anna Berg, a journalist, criticised Acme in May. The CEO of Acme is Karl Voss."),
+    ("Anna Berg founded the mill in 1868.", "Anna Berg was born in Brno. She founded the mill in 1868."),
+    ("The contract was signed by Bob.", "The contract was drafted by Anna in 2020 and signed by Bob."),
+    ("Bob signed the contract.", "The contract was drafted by Anna in 2020 and signed by Bob."),
+    ("Anna drafted the contract in 2020.", "The contract was drafted by Anna in 2020 and signed by Bob."),
+    ("The bridge was designed by Ida Holm.", "The bridge was painted by Ole Berg and designed by Ida Holm."),
+    ("The report disputes the claim that smoking is safe.", "The report disputes the claim that smoking is safe."),
+    (
+        "Critics called the statement that smoking is safe a lie.",
+        "Critics called the statement that smoking is safe a lie.",
+    ),
+    ("The report disputes that smoking is safe.", "The report disputes the claim that smoking is safe."),
+    ("Smoking is dangerous.", "The report proved the claim that smoking is dangerous."),
+    ("The mayor denies that he took bribes.", "The mayor denies the allegation that he took bribes."),
+    ("The offer was rejected by the board.", "The board rejected the offer."),
+    ("Anna disputes the invoice.", "Anna disputes the invoice of May."),
+    ("The drug increases blood pressure.", "The drug raises blood pressure."),
+    ("Sales fell in spring.", "Sales dropped in spring."),
+    ("The company raised its prices.", "The company increased its prices in May."),
+    ("The bridge was built before the flood.", "Before the flood, the bridge was built."),
+    ("The bridge was built before the flood.", "The bridge was built long before the flood and repaired after it."),
+    ("The first invoice was paid.", "The first invoice was paid, the second invoice was not."),
+    ("The second invoice was not paid.", "The first invoice was paid, the second invoice was not paid."),
+    ("The left bearing broke.", "The left bearing broke, and the right bearing was replaced."),
+    ("The right bearing was replaced.", "The left bearing broke, and the right bearing was replaced."),
+    ("The bridge is longer than the tunnel.", "The bridge is much longer than the tunnel."),
+    ("The tunnel is shorter than the bridge.", "The bridge is longer than the tunnel."),
+    ("Anna is older than Bob.", "Anna, a painter, is three years older than Bob."),
+    ("The old mill produces more flour than the new mill.", "The old mill produces far more flour than the new mill."),
+    ("The flood came after the fire.", "The flood came two days after the fire."),
+    ("The fire was followed by the flood.", "The flood followed the fire."),
+    ("The warranty covers the first two years.", "The warranty covers the first 2 years."),
+    ("The mill has the right to close the weir.", "The mill has the right to close the weir in winter."),
+    ("Less water flows in the upper channel.", "Less water flows in the upper channel than in the lower channel."),
+    ("More people came than in 2019.", "In 2020 more people came than in 2019."),
+    ("It took more than 5 days.", "It took more than 5 days to repair the wheel."),
+    ("The deadline was moved from 3 May to 5 May 2026.", "We moved the deadline from 3 May to 5 May 2026."),
+    ("The meeting lasted from 9:00 to 11:00.", "The meeting took from 9:00 to 11:00 and lasted long."),
+    ("The temperature fell to 3 degrees.", "At night the temperature fell to 3 degrees."),
+    ("The wall is up to 3 metres high.", "The wall is up to 3 metres high."),
+    ("Anna bought the house from Bob.", "Anna bought the house from Bob in 2019."),
+    ("The lower shaft is worn.", "The lower shaft is worn, the upper one is fine."),
+    ("The board approved the plan in the first meeting.", "In its first meeting, the board approved the plan."),
+    ("Sales increased while costs fell.", "Costs fell while sales increased."),
+    (
+        "The company paid 5 million in Germany and 3 million in France.",
+        "In Germany the company paid 5 million, in France 3 million.",
+    ),
+    ("Karl was paid EUR 300 by Acme.", "Acme paid Karl EUR 300."),
+    ("The invoice was paid last year.", "Last year the invoice was paid."),
+    ("The plan was accepted by the board.", "The board accepted the plan after long doubts."),
+    ("The lease ends on 31 March 2027.", "The lease ends on 31 March 2027, after ten years."),
+    ("The pump runs above 40 degrees.", "Above 40 degrees, the pump runs."),
+    ("Interest rates fell by 25 basis points.", "The bank lowered interest rates by 25 basis points."),
+    ("Interest rates fell by 0.25 percentage points.", "Interest rates fell by 25 basis points."),
+    ("Acme supplies Globex with bearings.", "Globex is supplied with bearings by Acme."),
+    ("The minister denied that the dam is unsafe.", "The minister denied that the dam is unsafe."),
+    ("Turnover was higher in Hungary than in Austria.", "In Hungary, turnover was higher than in Austria."),
+    ("The new turbine is quieter.", "The new turbine is quieter than the old one."),
+    ("Chapter 3.2 describes the boiler.", "The boiler is described in chapter 3.2."),
+    ("Priya repaired the wheel.", "The wheel was inspected by Jonas and repaired by Priya."),
+    ("Omar leads the project.", "Lena wrote the plan. The project is led by Omar."),
+    ("Tom Hale is the treasurer.", "Mia Novak opened the meeting. The treasurer is Tom Hale."),
+    ("Output rose in March.", "Output climbed in March after a decline in February."),
+    ("The third pump failed.", "The third pump failed, after the second one."),
+    (
+        "The budget rose from 4 million in 2019 to 6 million in 2020.",
+        "The 2019 budget was 4 million and the 2020 budget was 6 million.",
+    ),
+    ("Rent makes up 20 percent of the costs.", "Salaries make up 40 percent and rent 20 percent of the costs."),
+    ("The price was lowered by EUR 30 to EUR 90.", "We lowered the price by EUR 30, to EUR 90."),
+    ("The court found that the contract is invalid.", "The court found the contract invalid."),
+    ("The shop is closed on Sundays.", "On Sundays the shop is closed, on Mondays it is open."),
+    ("The minimum order is 50 pieces.", "The minimum order is 50 pieces, the maximum order 500 pieces."),
+    ("Oil imports rose.", "Oil imports rose, while exports fell."),
+    ("Lower costs increased the profit.", "The profit increased because of lower costs."),
+    ("Mia Novak opened the meeting in Graz.", "The meeting took place in Graz. Mia Novak opened it."),
+    ("Acme moved from Vienna to Graz in 2015.", "In 2015 Acme moved its seat from Vienna to Graz."),
+    (
+        "Anna Berg, who works for Acme, signed the contract with Globex.",
+        "Anna Berg works for Acme. She signed the contract with Globex.",
+    ),
+    ("The repair took 3 days, and the test 2 days.", "The repair took three days and the test two days."),
+    ("The contract was signed by Anna Berg and Bob Hill.", "Anna Berg and Bob Hill signed the contract."),
+    ("The fee is between 2 and 3 percent.", "The fee is between 2 % and 3 %."),
+    ("According to Karl, the first test failed.", "Karl said that the first test failed and the second passed."),
+    ("In May, sales grew by 5 percent.", "Sales grew by 5 percent in May."),
+]
+FALSE_ELSEWHERE = [
+    ("de", "Die Brücke ist länger als der Tunnel.", "Der Tunnel ist länger als die Brücke."),
+    ("de", "Rauchen ist ungefährlich.", "Der Bericht bestreitet die Behauptung, dass Rauchen ungefährlich ist."),
+    ("de", "Die Preise stiegen um 5 Prozent.", "Die Preise stiegen auf 5 Prozent."),
+    ("de", "Der Zoll beträgt 5 Prozent.", "Der Zoll beträgt 5 Promille."),
+    ("de", "Version 2.1 behebt den Fehler.", "Version 2.10 behebt den Fehler."),
+    ("cs", "Zpráva je pravdivá.", "Svědci popřeli tvrzení, že zpráva je pravdivá."),
+    ("hr", "Vijest je istinita.", "Svjedoci su osporili tvrdnju da je vijest istinita."),
+]
+OPPOSITE_ELSEWHERE = [
+    ("de", "Das Medikament erhöht den Blutdruck.", "Das Medikament senkt den Blutdruck."),
+    ("de", "Die Brücke wurde vor der Flut gebaut.", "Die Brücke wurde nach der Flut gebaut."),
+    ("de", "Die erste Rechnung wurde bezahlt.", "Die zweite Rechnung wurde bezahlt."),
+    ("de", "Das linke Lager ist gebrochen.", "Das rechte Lager ist gebrochen."),
+    ("cs", "Lék zvyšuje krevní tlak.", "Lék snižuje krevní tlak."),
+    ("cs", "Most byl postaven před povodní.", "Most byl postaven po povodni."),
+    ("cs", "První faktura byla zaplacena.", "Druhá faktura byla zaplacena."),
+    ("cs", "Levé ložisko prasklo.", "Pravé ložisko prasklo."),
+    ("hr", "Lijek povećava krvni tlak.", "Lijek snižava krvni tlak."),
+    ("hr", "Most je izgrađen prije poplave.", "Most je izgrađen poslije poplave."),
+    ("hr", "Prvi račun je plaćen.", "Drugi račun je plaćen."),
+    ("hr", "Lijevi ležaj je puknuo.", "Desni ležaj je puknuo."),
+]
+TRUE_ELSEWHERE = [
+    ("de", "Das Medikament erhöht den Blutdruck.", "Das Medikament steigert den Blutdruck."),
+    ("de", "Die Brücke wurde vor der Flut gebaut.", "Vor der Flut wurde die Brücke gebaut."),
+    ("de", "Die erste Rechnung wurde bezahlt.", "Die erste Rechnung wurde im Mai bezahlt, die zweite nicht."),
+    ("de", "Die Brücke ist länger als der Tunnel.", "Die Brücke ist viel länger als der Tunnel."),
+    ("de", "Die Preise stiegen um 5 Prozent.", "Die Preise stiegen im Mai um 5 %."),
+    ("de", "Version 2.10 behebt den Fehler.", "Der Fehler wird mit Version 2.10 behoben."),
+    ("cs", "Lék zvyšuje krevní tlak.", "Tento lék zvyšuje krevní tlak."),
+    ("cs", "První faktura byla zaplacena.", "První faktura byla zaplacena v květnu."),
+    ("hr", "Lijek povećava krvni tlak.", "Ovaj lijek povećava krvni tlak."),
+    ("hr", "Most je izgrađen prije poplave.", "Prije poplave je izgrađen most."),
+]
+
+
+def judge(text: str, said: str, language: str | None = "en") -> str:
+    """The verdict, which is the same whether the model names the passage or not."""
+    passages = [passage(said, language=language)]
+    named, _ = check_sentence(text, (1,), passages, language=language)
+    unnamed, _ = check_sentence(text, (), passages, language=language)
+    assert named == unnamed
+    return named.verdict
+
+
+@pytest.mark.parametrize(("text", "said"), FALSE)
+def test_a_sentence_that_its_passage_does_not_say_is_not_supported(text: str, said: str) -> None:
+    assert judge(text, said) != "supported"
+
+
+@pytest.mark.parametrize(("text", "said"), OPPOSITE)
+def test_a_sentence_whose_opposite_the_passage_says_is_contradicted(text: str, said: str) -> None:
+    assert judge(text, said) == "contradicted"
+
+
+@pytest.mark.parametrize(("text", "said"), TRUE)
+def test_a_sentence_that_its_passage_says_in_other_words_stays_supported(text: str, said: str) -> None:
+    assert judge(text, said) == "supported"
+
+
+@pytest.mark.parametrize(("text", "said"), OPPOSITE)
+def test_opposites_contradict_where_the_language_is_not_known(text: str, said: str) -> None:
+    assert judge(text, said, None) == "contradicted"
+
+
+@pytest.mark.parametrize(("language", "text", "said"), FALSE_ELSEWHERE)
+def test_what_a_passage_in_another_language_does_not_say_is_not_supported(language: str, text: str, said: str) -> None:
+    assert judge(text, said, language) != "supported"
+
+
+@pytest.mark.parametrize(("language", "text", "said"), OPPOSITE_ELSEWHERE)
+def test_opposites_of_other_languages_contradict(language: str, text: str, said: str) -> None:
+    assert judge(text, said, language) == "contradicted"
+
+
+@pytest.mark.parametrize(("language", "text", "said"), TRUE_ELSEWHERE)
+def test_what_a_passage_in_another_language_says_stays_supported(language: str, text: str, said: str) -> None:
+    assert judge(text, said, language) == "supported"
