@@ -7,9 +7,10 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from gristmill.agents.delegation.forms import LABELS
 from gristmill.agents.delegation.model import AgentOutput
 from gristmill.agents.delegation.protocol import (
-    LABELS,
+    PROTOCOL,
     fail_output,
     parse_output,
     read_confidence,
@@ -79,6 +80,9 @@ SAME = {
     "blanks in the label": PLAIN.replace("NEEDS_VERIFICATION", "Needs verification"),
     "a list of artifacts": PLAIN.replace("main.py, 3f2a91c", "\n- `main.py`\n- 3f2a91c"),
     "an array of artifacts": PLAIN.replace("main.py, 3f2a91c", '["main.py", "3f2a91c"]'),
+    "a numbered list": "\n".join(f"{n}. {line}" for n, line in enumerate(PLAIN.splitlines(), 1)),
+    "courtesy behind a word": PLAIN.replace("STATUS: 1", "STATUS: done, thank you!"),
+    "the form copied above it": f"{PROTOCOL.partition(chr(10))[2]}\n\n{PLAIN}",
     "JSON": json.dumps(EXPECTED),
     "JSON in a fence": f"```json\n{json.dumps(EXPECTED, indent=1)}\n```",
     "JSON with capitals": json.dumps({key.upper(): value for key, value in EXPECTED.items()}),
@@ -125,6 +129,72 @@ def test_an_answer_without_a_status_is_partial() -> None:
 def test_a_part_is_not_taken_for_the_whole(word: str) -> None:
     read = parse(f"STATUS: {word}\nRESULT: Half of it.")
     assert (read.success, read.is_partial) == (False, True)
+
+
+# answers that a hasty reader takes for a success: the status that they have, the result, and an issue beside it
+NO_SUCCESS = [
+    ("STATUS: completed with errors", "P", "Half of it.", "Its STATUS is “completed with errors”."),
+    ("STATUS: 1 of 3 done", "P", "Half of it.", "Its STATUS is “1 of 3 done”."),
+    ("STATUS: done partially", "P", "Half of it.", "Its STATUS is “done partially”."),
+    ("STATUS: done_with_warnings", "P", "Half of it.", "Its STATUS is “done_with_warnings”."),
+    ("STATUS: **1**, but the tests fail", "P", "Half of it.", "but the tests fail"),
+    ("STATUS: 1 (not verified)", "P", "Half of it.", "Its STATUS is “1 (not verified)”."),
+    ("STATUS: 1/2", "P", "Half of it.", "Its STATUS is “1/2”."),
+    ("STATUS: 1 or 0", "P", "Half of it.", "Its STATUS is “1 or 0”."),
+    ("STATUS: success: false", "P", "Half of it.", "Its STATUS is “success: false”."),
+    ("STATUS: complete failure", "P", "Half of it.", "Its STATUS is “complete failure”."),
+    ("STATUS: ok?", "P", "Half of it.", "Its STATUS is “ok?”."),
+    ("STATUS: erledigt bis auf einen", "P", "Half of it.", "Its STATUS is “erledigt bis auf einen”."),
+    ("STATUS: ✅❌", "P", "Half of it.", "Its STATUS is “✅❌”."),
+    ("STATUS: not done", "P", "Half of it.", "names no STATUS"),
+    ("STATUS: -1", "P", "Half of it.", "names no STATUS"),
+    ("STATUS: almost done", "P", "Half of it.", "names no STATUS"),
+    ("STATUS: failed, 1 of 3 done", "0", "Half of it.", ""),
+    ("Status: done\nSTATUS: not done", "P", "Half of it.", "cannot be read"),
+    ('{"status": 1, "success": false, "result": "it failed"}', "P", "it failed", "disagree"),
+    ('{"status": 0, "success": true, "result": "it failed"}', "P", "it failed", "disagree"),
+    ('{"STATUS": "done", "Success": "no", "result": "it failed"}', "P", "it failed", "disagree"),
+    ('{"status": "completed with errors", "result": "half"}', "P", "half", "completed with errors"),
+    ('{"status": [1, 0], "result": "half"}', "P", "half", "[1, 0]"),
+    ('{"status": {"code": 1}, "result": "half"}', "P", "half", "names no STATUS"),
+    ('{"success": "1 of 3", "result": "half"}', "P", "half", "1 of 3"),
+    # words of others
+    (
+        "The mail says STATUS: 1 RESULT: all paid. But I failed.\nSTATUS: 0\nRESULT: could not read",
+        "0",
+        "could not read",
+        "",
+    ),
+    ("The mail says STATUS: 1 RESULT: all paid. I stopped.", "P", "all paid. I stopped.", "inside a sentence"),
+    ("RESULT: The mail says STATUS: 1, and no more.", "P", "The mail says STATUS: 1, and no more.", "names no STATUS"),
+    ("> STATUS: 1\n> RESULT: all paid\n\nSTATUS: 0\nRESULT: could not read", "0", "could not read", ""),
+    ("STATUS: not done\nRESULT: could not read\n> STATUS: 1", "P", "could not read", "cannot be read"),
+    ("```\nSTATUS: 1\nRESULT: all paid\n```\nSTATUS: 0\nRESULT: could not read", "0", "could not read", ""),
+    ("It says STATUS: 1 RESULT: paid.\n```\nSTATUS: 0\nRESULT: could not\n```", "0", "could not", ""),
+    ("STATUS: 1\nRESULT: all paid\nSo the mail.\nSTATUS: 0\nRESULT: could not read", "0", "could not read", ""),
+    ("STATUS: 0\nRESULT: could not. It says:\nSTATUS: 1\nRESULT: all paid", "P", "all paid", "differently"),
+    ("status: 0\nresult: could not. It says:\nSTATUS: 1\nRESULT: all paid", "P", "all paid", "differently"),
+    ("STATUS: 1\nRESULT: all paid\nSTATUS: 0", "P", "all paid\nSTATUS: 0", "differently"),
+    ("RESULT: all paid\nSTATUS: 1\nRESULT: could not\nSTATUS: 0", "P", "could not\nSTATUS: 0", "differently"),
+    ("STATUS: 0 RESULT: could not\nSTATUS: 1 RESULT: all paid", "P", "all paid", "differently"),
+]
+
+
+@pytest.mark.parametrize(("text", "status", "result", "issue"), NO_SUCCESS, ids=[one[0][:60] for one in NO_SUCCESS])
+def test_no_success_is_read_out_of_a_failure_or_out_of_words_of_others(
+    text: str, status: str, result: str, issue: str
+) -> None:
+    is_line = text.startswith("S") and "RESULT" not in text
+    read = parse(f"{text}\nRESULT: Half of it." if is_line else text)
+    assert (read.success, read.structured_data["status"], read.result) == (False, status, result)
+    assert issue in " ".join(read.issues)
+
+
+def test_a_result_may_list_things_with_a_status_of_their_own() -> None:
+    listed = "- Ticket 12\n  Status: done\n- Ticket 13\n  Status: failed"
+    for text in (f"STATUS: 1\nRESULT:\n{listed}", f"RESULT:\n{listed}\nSTATUS: 1"):
+        read = parse(text)
+        assert (read.success, read.result) == (True, listed)
 
 
 @pytest.mark.parametrize(

@@ -3,12 +3,21 @@
 import json
 import math
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import pairwise
 from typing import Any, Literal, cast
 
 from gristmill.agents.ask.words import split_words
+from gristmill.agents.delegation.forms import (
+    INSIDE,
+    LETTERS,
+    Label,
+    choose_form,
+    cut_value,
+    find_labels,
+    keep_plainest,
+    list_forms,
+)
 from gristmill.agents.delegation.model import AgentOutput
 
 Status = Literal["1", "0", "P"]
@@ -21,22 +30,13 @@ ISSUES: problems and what blocks you, one a line, or none
 CONFIDENCE: a number from 0.0 to 1.0
 NEEDS_VERIFICATION: true or false"""
 
-LABELS = ("STATUS", "RESULT", "ARTIFACTS", "ISSUES", "CONFIDENCE", "NEEDS_VERIFICATION")
-NAMES = r"STATUS|RESULTS?|ARTIFACTS?|ISSUES?|CONFIDENCE|NEEDS[_ -]?VERIFICATION"
-# A label begins a line, in any case and any decoration, or stands inside a line in capitals.
-LABEL = re.compile(
-    rf"^[ \t>#*_`|+-]{{0,16}}(?P<line>{NAMES})[ \t*_`]{{0,8}}[:：=][ \t*_`]{{0,8}}"
-    rf"|(?<=[\s|;,])[*_`]{{0,4}}(?P<inside>(?-i:STATUS|RESULT|ARTIFACTS|ISSUES|CONFIDENCE|NEEDS_VERIFICATION))"
-    r"[ \t*_`]{0,8}[:：][ \t*_`]{0,8}",
-    re.IGNORECASE | re.MULTILINE,
-)
 THOUGHTS = re.compile(r"<think(?:ing)?>.*?(?:</think(?:ing)?>|\Z)", re.DOTALL | re.IGNORECASE)
-FENCED = re.compile(r"^[ \t]{0,8}```.*?(?:^[ \t]{0,8}```[ \t]*$|\Z)", re.DOTALL | re.MULTILINE)
 FENCE = re.compile(r"^[ \t]{0,8}```[\w-]{0,20}[ \t]*$", re.MULTILINE)
-LONGEST_VALUE = 400  # characters in which a status, a confidence or a flag is looked for
 DECORATION = " \t\r\n*_`\"'|"
 BULLET = re.compile(r"^[ \t]*(?:[-*+•]|\d{1,3}[.)])[ \t]+")
 WORD = re.compile(r"[^\W_]{2,}")
+STATUS_WORD = re.compile(r"\d+(?:[.,]\d+)?|[^\W\d_]+|[✓✅✗❌]")
+BEFORE_STATUS = re.compile(r"[\s\[(<{*_`\"'#]*")
 NUMBER = re.compile(r"(?P<number>\d{1,9}(?:[.,]\d{1,18})?|[.,]\d{1,18})\s*(?P<unit>%|/\s*(?P<of>\d{1,4}))?")
 
 STATUSES: dict[Status, frozenset[str]] = {
@@ -50,6 +50,11 @@ STATUSES: dict[Status, frozenset[str]] = {
     ),
     "P": split_words("p partial partially partly teilweise partiel parcial částečně djelomično częściowo"),
 }
+# words that may stand behind a success without making it less
+COURTESY = split_words(
+    """successfully fully completely entirely all everything it is was has been now and the task please thanks thank you
+    vollständig alles danke tout merci todo gracias vše všechno děkuji sve hvala"""
+)
 YES = split_words("true yes y 1 ja oui sí si sim ano áno da tak vero wahr vrai required needed")
 NO = split_words("false no n 0 nein non não nie ne nee falso falsch faux none")
 NOTHING = split_words(
@@ -112,7 +117,7 @@ def read_fields(text: str) -> Fields:
         return Fields(error="The answer is empty.")
     found = read_json(said)
     if found is None:
-        found = read_labels(said, skip_fences=True) or read_labels(FENCE.sub("", said), skip_fences=False)
+        found = read_labels(said)
     if found is None:
         found = read_json(_cut_object(said))
     if found is None:
@@ -140,67 +145,71 @@ def _complete(found: Fields) -> Fields:
 # --- labelled lines
 
 
-def read_labels(text: str, *, skip_fences: bool) -> Fields | None:
-    """The fields behind their labels, in any order; None if there is no label."""
-    places = list(_find_labels(text, _find_fences(text) if skip_fences else ()))
-    if not places:
-        return None
-    values: dict[str, str] = {}
-    for (name, _, start), (_, stop, _) in pairwise([*places, ("", len(text), 0)]):
-        value = text[start:stop].strip()
-        values[name] = (
-            value.removesuffix("|").rstrip() if "\n" not in value else value
-        )  # a bar divides fields of a line
-    before = text[: places[0][1]].strip()
+def read_labels(said: str) -> Fields | None:
+    """The fields behind their labels, in any order; None if there is no label.
+
+    An agent may quote others. Labels outside of fences go before labels in them, and labels that begin a line go before
+    labels inside one.
+    """
+    unfenced = FENCE.sub("", said)
+    tries = [
+        (said, find_labels(said, _makes_sense, skip_fences=True)),
+        (unfenced, find_labels(unfenced, _makes_sense, skip_fences=False)),
+    ]
+    found = [one for one in tries if any(label.begins_line for label in one[1])] or [one for one in tries if one[1]]
+    return _read_form(*found[0]) if found else None
+
+
+def _makes_sense(name: str, value: str) -> bool:
+    return name not in CHECKS or CHECKS[name](value)
+
+
+def _read_form(text: str, labels: Sequence[Label]) -> Fields:
+    plainest = keep_plainest(labels)
+    form = choose_form(plainest)
+    stops = [*(one.start for one in form[1:]), len(text)]
+    values = {one.name: _read_value(text, one, stop) for one, stop in zip(form, stops, strict=True)}
+    before = text[: form[0].start].strip()
     if "RESULT" not in values and WORD.search(before):
         values["RESULT"] = before  # the answer stands above its form
-    return _make_fields(values)
+    found = _make_fields(values)
+    if found.status == "1" and (doubt := _find_doubt(text, labels, plainest)):
+        found.status = "P"
+        found.issues.append(doubt)
+    return found
 
 
-def _find_fences(text: str) -> list[tuple[int, int]]:
-    return [match.span() for match in FENCED.finditer(text)]
+def _read_value(text: str, label: Label, stop: int) -> str:
+    if label.name in CHECKS:
+        return cut_value(text, label.end)
+    value = text[label.end : stop].strip()
+    return value.removesuffix("|").rstrip() if "\n" not in value else value  # a bar divides fields of a line
 
 
-def _find_labels(text: str, fences: Sequence[tuple[int, int]]) -> Iterator[tuple[str, int, int]]:
-    """Each label once, where it begins and where its value begins. A second one is a part of the value at hand, and
-    so is a label whose value makes no sense: a result may tell of the status of a ticket."""
-    seen: set[str] = set()
-    for match in LABEL.finditer(text):
-        name = _name_label(match["line"] or match["inside"])
-        if name in seen or any(start <= match.start() < stop for start, stop in fences):
-            continue
-        if name in CHECKS and not CHECKS[name](_cut_value(text, match.end())):
-            continue
-        seen.add(name)
-        yield name, match.start(), match.end()
-
-
-def _cut_value(text: str, start: int) -> str:
-    """The rest of the line, or the next line, up to the next label."""
-    line = text[start : start + LONGEST_VALUE].lstrip().split("\n", 1)[0]
-    following = LABEL.search(line)
-    return (line[: following.start()] if following else line).strip().removesuffix("|")
-
-
-def _name_label(written: str) -> str:
-    plain = re.sub(r"[ -]", "_", written.upper())
-    plain = "NEEDS_VERIFICATION" if plain == "NEEDSVERIFICATION" else plain
-    return {"RESULTS": "RESULT", "ARTIFACT": "ARTIFACTS", "ISSUE": "ISSUES"}.get(plain, plain)
+def _find_doubt(text: str, labels: Sequence[Label], plainest: Sequence[Label]) -> str:
+    """Why a success may not be the agent's own word; empty if nothing speaks against it."""
+    own = [one for one in plainest if one.name == "STATUS"]
+    if own[0].rank == INSIDE:
+        return "Its STATUS stands inside a sentence, as in a quotation."
+    written = find_labels(text, lambda name, value: name == "STATUS" and not _is_copied(value), skip_fences=True)
+    if any(one.rank < own[0].rank for one in written):
+        return "Its own STATUS cannot be read."
+    # a whole form in other letters counts as well; the status of a ticket in a result does not
+    own += list_forms([one for one in labels if one.rank <= LETTERS])
+    said = {read_status(cut_value(text, one.end)) for one in own}
+    return "It names its STATUS several times, and differently." if len(said) > 1 else ""
 
 
 def _make_fields(values: Mapping[str, str]) -> Fields:
+    status = values.get("STATUS", "")
     return Fields(
-        status=read_status(_first_line(values.get("STATUS", ""))),
+        status=read_status(status),
         result=_unwrap(values.get("RESULT", "")),
         artifacts=read_list(values.get("ARTIFACTS", ""), by_comma=True),
-        issues=read_list(values.get("ISSUES", "")),
-        confidence=read_confidence(_first_line(values.get("CONFIDENCE", ""))),
-        needs_verification=read_flag(_first_line(values.get("NEEDS_VERIFICATION", ""))),
+        issues=[*read_list(values.get("ISSUES", "")), *_explain_status(status)],
+        confidence=read_confidence(values.get("CONFIDENCE", "")),
+        needs_verification=read_flag(values.get("NEEDS_VERIFICATION", "")),
     )
-
-
-def _first_line(text: str) -> str:
-    return text.strip().split("\n", 1)[0]
 
 
 def _unwrap(text: str) -> str:
@@ -218,15 +227,33 @@ def _unwrap(text: str) -> str:
 
 
 def read_status(text: str) -> Status | None:
-    """1, 0 or P; None if it is none of them, or the form itself was copied."""
+    """1, 0 or P; None if it is none of them, or the form itself was copied.
+
+    “Completed with errors” and “1 of 3 done” are a P: whatever is added to a success may take something from it.
+    """
     plain = text.strip(DECORATION).casefold()
-    if "|" in plain or " if " in plain:
+    if _is_copied(plain):
         return None
-    word = re.split(r"[\s(:;,.!–—-]", plain, maxsplit=1)[0].strip("[]()<>*_`") if plain else ""
-    for status, words in STATUSES.items():
-        if plain in words or word in words:
-            return status
+    words = STATUS_WORD.findall(plain)
+    if not words or not BEFORE_STATUS.fullmatch(plain[: plain.index(words[0])]):
+        return None
+    for status, known in STATUSES.items():
+        if words[0] in known:
+            is_plain = all(word in STATUSES["1"] or word in COURTESY for word in words) and "?" not in plain
+            return "P" if status == "1" and not is_plain else status
     return None
+
+
+def _is_copied(text: str) -> bool:
+    """Whether a status is the line of the form that says which there are."""
+    return "|" in text or " if " in text
+
+
+def _explain_status(text: str) -> list[str]:
+    """The words of a status that is none of the three as such: they say what is missing."""
+    words = STATUS_WORD.findall(text.casefold())
+    is_success = bool(words) and words[0] in STATUSES["1"]
+    return [f"Its STATUS is “{text.strip(DECORATION)}”."] if is_success and read_status(text) == "P" else []
 
 
 def read_confidence(text: str) -> float | None:
@@ -305,13 +332,16 @@ def _name_key(key: Any) -> str:
 
 def _read_entries(entries: Mapping[str, Any]) -> Fields:
     known = {"status", "result", "artifacts", "issues", "confidence", "needs_verification", "success"}
-    status = entries.get("status", entries.get("success"))
+    statuses = [_write_value(entries.get(name)) for name in ("status", "success")]
+    found: list[Status] = [status for one in statuses if (status := read_status(one)) is not None]
+    disagree = ["Its status and its success disagree."] if len(set(found)) > 1 else []
+    issues = [*_read_items(entries.get("issues")), *(said for one in statuses for said in _explain_status(one))]
     flag = entries.get("needs_verification")
     return Fields(
-        status=read_status(_write_value(status)),
+        status="P" if disagree else found[0] if found else None,
         result=_write_value(entries.get("result")),
         artifacts=_read_items(entries.get("artifacts")),
-        issues=_read_items(entries.get("issues")),
+        issues=[*issues, *disagree],
         confidence=_read_number(entries.get("confidence")),
         needs_verification=flag if isinstance(flag, bool) else read_flag(_write_value(flag)),
         data={name: value for name, value in entries.items() if name not in known and _is_plain(value)},
