@@ -2,14 +2,14 @@
 
 from pydantic import Field
 
-from gristmill.agents.tools.model import Arguments, PreparedEffect, Tool, ToolContext, ToolResult
+from gristmill.agents.tools.model import Arguments, BranchName, PreparedEffect, Tool, ToolContext, ToolResult
 from gristmill.errors import Refused
 
 
 class GitBranch(Arguments):
     """Which branch."""
 
-    branch: str = Field(pattern=r"^[\w][\w./-]{0,150}$", description="Its name, for example agent/fix-login.")
+    branch: BranchName = Field(description="Its name, for example agent/fix-login.")
 
 
 async def prepare(arguments: GitBranch, context: ToolContext) -> PreparedEffect:

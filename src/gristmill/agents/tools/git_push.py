@@ -6,7 +6,7 @@ from pydantic import Field
 
 from gristmill.agents.tools.git_commit import LONGEST_DIFF, PLAIN, name_left_out
 from gristmill.agents.tools.git_commit import MOST_SHOWN as MOST_FILES
-from gristmill.agents.tools.model import Arguments, PreparedEffect, Tool, ToolContext, ToolResult
+from gristmill.agents.tools.model import Arguments, BranchName, PreparedEffect, Tool, ToolContext, ToolResult
 from gristmill.agents.workspaces import Workspace
 from gristmill.errors import Permanent, Refused
 
@@ -17,7 +17,7 @@ MOST_COMMITS = 1_000  # that a person is shown by their subjects
 class GitPush(Arguments):
     """Which branch."""
 
-    branch: str = Field(pattern=r"^[\w][\w./-]{0,150}$", description="The branch of the workspace that is pushed.")
+    branch: BranchName = Field(description="The branch of the workspace that is pushed.")
 
 
 async def prepare(arguments: GitPush, context: ToolContext) -> PreparedEffect:

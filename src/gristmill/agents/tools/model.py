@@ -2,9 +2,9 @@
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Annotated, Any, Generic, Protocol, TypeVar
 
-from pydantic import ConfigDict
+from pydantic import ConfigDict, Field
 
 from gristmill.agents.blanks import WordedModel
 from gristmill.agents.effects import Begun, Changes
@@ -27,6 +27,8 @@ class Arguments(WordedModel):
 
 
 A = TypeVar("A", bound=Arguments)
+# the length is no part of the pattern: to count letters of all languages, it takes 50 ms to compile in each process
+BranchName = Annotated[str, Field(pattern=r"^\w[\w./-]*$", max_length=151)]
 
 
 class Search(Protocol):
