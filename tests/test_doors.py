@@ -147,6 +147,22 @@ print(checked)
     assert int(ended.stdout) > 300
 
 
+# each takes 20 to 100 ms to load; a task that needs one loads it then
+FOR_FEW_TASKS = ("aiohttp", "icalendar", "markdown_it", "numpy", "onnxruntime", "fastapi")
+
+
+def test_a_process_that_loads_all_rooms_loads_no_library_that_few_tasks_need() -> None:
+    program = f"""
+import sys
+from gristmill.doors import keep_doors_closed
+keep_doors_closed()
+import gristmill.app
+print(*(name for name in {FOR_FEW_TASKS} if name in sys.modules))
+"""
+    loaded = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout
+    assert loaded.split() == []
+
+
 def test_the_collector_never_looks_through_what_was_loaded_for_good(house: Path) -> None:
     code = """
     import gc

@@ -6,8 +6,6 @@ import ssl
 from ast import literal_eval
 from os import strerror
 
-import aiohttp
-
 LONGEST = 200  # characters of such a sentence
 MOST_ODD = 0.1  # share of characters that nobody can read; more of them are no words
 BYTES = re.compile(r"""\bb'(?:[^'\\]|\\.)*'|\bb"(?:[^"\\]|\\.)*\"""")  # as libraries show them: b'* OK ready'
@@ -48,6 +46,8 @@ def say(sentence: str, said: str | bytes = "") -> str:
 
 def explain_failure(place: str, error: BaseException) -> str:
     """Why nobody there answered, or not as we expected."""
+    import aiohttp  # noqa: PLC0415 it takes a tenth of a second, and few processes call servers
+
     error = error.os_error if isinstance(error, aiohttp.ClientConnectorError) else error
     if isinstance(error, aiohttp.ClientConnectorCertificateError):
         error = error.certificate_error

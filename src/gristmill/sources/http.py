@@ -3,10 +3,9 @@
 from collections.abc import AsyncGenerator, Collection, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
 from datetime import UTC, datetime, timedelta
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 from urllib.parse import SplitResult, urljoin, urlsplit
 
-import aiohttp
 import orjson
 
 from gristmill.errors import Overloaded, Permanent, Transient, Unsent
@@ -16,7 +15,10 @@ from gristmill.sources.failures import explain_failure, name_place
 from gristmill.sources.fetch import Fetcher, NotThere
 from gristmill.sources.fetch.answers import LONGEST_PAUSE, PAUSE, read_date, read_retry_after
 
-TIMEOUT = aiohttp.ClientTimeout(total=300, sock_connect=15, sock_read=60)
+if TYPE_CHECKING:  # it takes a tenth of a second, and few processes call a provider
+    from aiohttp import ClientResponse, ClientSession
+
+PATIENCE = timedelta(minutes=5)  # for one answer
 LONGEST = 64 << 20  # bytes of one answer
 BUSY = (429, 503)
 # after these, a change may have been made: a gateway gave up while its server went on, or the new thing is elsewhere
@@ -73,7 +75,7 @@ class Provider:
     """One server of a provider, with what every call to it carries."""
 
     def __init__(
-        self, session: aiohttp.ClientSession, base: str, headers: Mapping[str, str], max_bytes: int, abroad: Fetcher
+        self, session: "ClientSession", base: str, headers: Mapping[str, str], max_bytes: int, abroad: Fetcher
     ) -> None:
         self._session = session
         self._base = base.rstrip("/")
@@ -103,6 +105,8 @@ class Provider:
         redirects: bool = False,
     ) -> HttpAnswer | None:
         """The answer; None where something may be `missing` and is not there, or not there any more."""
+        import aiohttp  # noqa: PLC0415 as above
+
         url = find_own(path, self._base) or self._base + path
         sent = {**self._headers, **(headers or {})}
         try:
@@ -163,7 +167,7 @@ class Provider:
                 return None
             raise
 
-    async def _read(self, response: aiohttp.ClientResponse) -> bytes:
+    async def _read(self, response: "ClientResponse") -> bytes:
         pieces, size = list[bytes](), 0
         async for piece in response.content.iter_chunked(1 << 16):
             pieces.append(piece)
@@ -185,6 +189,8 @@ class Provider:
 
         Unsent if the provider was not reached, Transient if it did not say whether it was done.
         """
+        import aiohttp  # noqa: PLC0415 as above
+
         sent = {"Content-Type": "application/json", **self._headers, **(headers or {})}
         try:
             async with self._session.request(
@@ -281,8 +287,7 @@ def _wait_for_nobody(name: str, limit: Limit | None, *, patience: timedelta) -> 
 
 def open_abroad(max_bytes: int) -> Fetcher:
     """Fetches files that a provider keeps elsewhere: it names them for us, so that no robots.txt is asked."""
-    timeout = timedelta(seconds=TIMEOUT.total or 300)
-    settings = FetchSettings(robots=False, timeout=timeout, max_bytes=max_bytes, max_unpacked=max_bytes)
+    settings = FetchSettings(robots=False, timeout=PATIENCE, max_bytes=max_bytes, max_unpacked=max_bytes)
     return Fetcher(settings, take=_wait_for_nobody)
 
 
@@ -294,5 +299,8 @@ async def open_provider(
     max_bytes: int = LONGEST,
     abroad: Fetcher | None = None,
 ) -> AsyncGenerator[Provider]:
-    async with aiohttp.ClientSession(timeout=TIMEOUT, cookie_jar=aiohttp.DummyCookieJar()) as session:
+    import aiohttp  # noqa: PLC0415 as above
+
+    limits = aiohttp.ClientTimeout(total=PATIENCE.total_seconds(), sock_connect=15, sock_read=60)
+    async with aiohttp.ClientSession(timeout=limits, cookie_jar=aiohttp.DummyCookieJar()) as session:
         yield Provider(session, base, headers or {}, max_bytes, abroad or open_abroad(max_bytes))

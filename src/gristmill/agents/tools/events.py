@@ -3,13 +3,10 @@
 from datetime import datetime
 from typing import Any
 
-import icalendar
 from pydantic import Field, field_validator
 
 from gristmill.agents.tools.mails import Recipient
 from gristmill.agents.tools.model import Arguments
-
-calendars: Any = icalendar  # its types are partly unknown
 
 
 class EventArguments(Arguments):
@@ -41,6 +38,9 @@ class EventArguments(Arguments):
 
 def write_calendar(event: EventArguments, *, key: str, now: datetime) -> bytes:
     """A calendar with this one event; its UID is made of the key."""
+    import icalendar  # noqa: PLC0415 it takes 25 ms, and few processes write calendars
+
+    calendars: Any = icalendar  # its types are partly unknown
     calendar = calendars.Calendar()
     calendar.add("prodid", "-//gristmill//agents//EN")
     calendar.add("version", "2.0")

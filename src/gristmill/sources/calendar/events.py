@@ -5,8 +5,6 @@ from datetime import UTC, date, datetime, timedelta
 from hashlib import sha256
 from typing import Any, cast
 
-from icalendar import Calendar
-
 from gristmill.errors import Permanent
 from gristmill.sources.model import Description, Fetched
 
@@ -16,6 +14,8 @@ LONGEST_TEXT = 200_000  # characters of a description
 
 def _parse(data: bytes) -> list[Any]:
     """The calendars of a file. The library has no types of its own, and raises whatever its parts raise."""
+    from icalendar import Calendar  # noqa: PLC0415 it takes 25 ms, and few processes read calendars
+
     try:
         return cast(list[Any], Calendar.from_ical(data, multiple=True))
     except (ValueError, KeyError, IndexError, TypeError, AttributeError) as error:

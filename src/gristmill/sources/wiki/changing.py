@@ -5,7 +5,6 @@ from contextlib import asynccontextmanager
 from typing import Any, NamedTuple
 
 import orjson
-from markdown_it import MarkdownIt
 
 from gristmill.errors import Permanent, Refused
 from gristmill.sources.http import HttpAnswer, Provider, open_provider
@@ -97,6 +96,8 @@ class Confluence:
 
 def write_storage(markdown: str) -> str:
     """Markdown as Confluence stores it; HTML within it is text, and no macro can be smuggled in."""
+    from markdown_it import MarkdownIt  # noqa: PLC0415 it takes 20 ms, and few processes write pages
+
     return MarkdownIt("commonmark", {"html": False, "xhtmlOut": True}).enable("table").render(markdown)
 
 
