@@ -147,17 +147,28 @@ print(checked)
     assert int(ended.stdout) > 300
 
 
-# each takes 20 to 100 ms to load; a task that needs one loads it then
-FOR_FEW_TASKS = ("aiohttp", "icalendar", "markdown_it", "numpy", "onnxruntime", "fastapi")
+# each takes 20 ms to half a second to load; the first task or call that needs one loads it
+WORKER = "import gristmill.app"
+SERVER = """from gristmill.app import ROOMS
+from gristmill.web.application import build_surface
+build_surface(tuple(room.name for room in ROOMS))"""
 
 
-def test_a_process_that_loads_all_rooms_loads_no_library_that_few_tasks_need() -> None:
+@pytest.mark.parametrize(
+    ("process", "rare"),
+    [
+        (WORKER, ("aiohttp", "icalendar", "markdown_it", "numpy", "onnxruntime", "fastapi")),
+        (SERVER, ("mcp", "icalendar", "markdown_it", "numpy", "onnxruntime")),
+    ],
+    ids=["worker", "server"],
+)
+def test_what_few_need_is_not_loaded_with_all_rooms(process: str, rare: tuple[str, ...]) -> None:
     program = f"""
 import sys
 from gristmill.doors import keep_doors_closed
 keep_doors_closed()
-import gristmill.app
-print(*(name for name in {FOR_FEW_TASKS} if name in sys.modules))
+{process}
+print(*(name for name in {rare} if name in sys.modules))
 """
     loaded = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout
     assert loaded.split() == []
