@@ -5,11 +5,12 @@ import os
 import signal
 import sys
 from asyncio.subprocess import Process
-from collections.abc import AsyncGenerator, Coroutine
+from collections.abc import AsyncGenerator, Coroutine, Sequence
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import Any, BinaryIO, TypeVar
 
+from gristmill.cli.handlers import list_served, open_handlers, prepare_rooms_of
 from gristmill.cli.output import err
 from gristmill.cli.session import Session
 from gristmill.cli.stopping import (
@@ -35,9 +36,10 @@ PAUSES = (0.5, 2.0, 5.0)  # seconds before each new start; after one death more,
 class Workers:
     """The process of the workers, the present one of perhaps several."""
 
-    def __init__(self, at: Session, process: Process) -> None:
+    def __init__(self, at: Session, queues: Sequence[str], process: Process) -> None:
         self.process = process
         self._at = at
+        self._queues = queues
 
     async def keep_during(self, doing: Coroutine[Any, Any, R]) -> R:
         """The result of `doing`. Workers that end meanwhile are started again. Refused if they always end at once."""
@@ -62,13 +64,14 @@ class Workers:
                 raise Refused("The workers end again and again: worker.log in the data folder says why.")
             err.print("The workers ended by themselves and are started again; worker.log says more.", soft_wrap=True)
             await asyncio.sleep(PAUSES[deaths - 1])
-            self.process = await _start_workers(self._at)
+            self.process = await _start_workers(self._at, self._queues)
 
 
 @asynccontextmanager
 async def run_workers(at: Session, interruption: Interruption, *, quiet: bool) -> AsyncGenerator[Workers]:
     """Workers in a process of their own: their log would otherwise mix with the board on the screen."""
-    workers = Workers(at, await _start_workers(at))
+    queues = await _prepare(at)
+    workers = Workers(at, queues, await _start_workers(at, queues))
     interruption.listen(signal.SIGINT)
     try:
         yield workers
@@ -76,8 +79,20 @@ async def run_workers(at: Session, interruption: Interruption, *, quiet: bool) -
         await _stop_workers(at, workers.process, interruption, quiet=quiet)
 
 
-async def _start_workers(at: Session) -> Process:
+async def _prepare(at: Session) -> list[str]:
+    """Prepare the rooms here, where they are loaded: the process that keeps the workers need not load them.
+
+    The queues that the workers serve.
+    """
+    async with open_handlers(at.settings.app, at.db, at.settings) as handlers:
+        queues = list_served(handlers, at.settings.app)
+        await prepare_rooms_of(handlers, at.db, at.settings)
+    return queues
+
+
+async def _start_workers(at: Session, queues: Sequence[str]) -> Process:
     words = ["-m", "gristmill", "worker", "--concurrency", str(_count_slots(at)), "--under", process_key()]
+    words += ["--prepared", "--app", at.settings.app, "--queues", ",".join(queues)]
     with open_worker_log(at.settings.data) as file:
         return await asyncio.create_subprocess_exec(
             sys.executable,

@@ -68,6 +68,13 @@ def _check_handlers(found: Any, locator: str) -> Handlers:
     raise Refused(f"{locator} holds no handlers: bind them with bind(on(Letter, function), …).")
 
 
+def list_served(handlers: Handlers, locator: str) -> list[str]:
+    """The queues that these handlers answer."""
+    if not handlers:
+        raise Refused(f"{locator} binds no handlers yet: name yours with --app module:name.")
+    return sorted({handler.queue for handler in handlers.values()})
+
+
 async def prepare_rooms_of(handlers: Handlers, db: Database, settings: Settings) -> None:
     """Called once before workers with these handlers begin: prepares the rooms whose letters they answer."""
     if any(handler.letter.__module__.startswith("gristmill.") for handler in handlers.values()):

@@ -14,7 +14,7 @@ from typing import Annotated
 
 import typer
 
-from gristmill.cli.handlers import open_handlers, prepare_rooms_of
+from gristmill.cli.handlers import list_served, open_handlers, prepare_rooms_of
 from gristmill.cli.output import Json, err, say_json
 from gristmill.cli.session import Session, session
 from gristmill.cli.stopping import KILLED, STOPPED, supervisor_grace, worker_grace
@@ -29,6 +29,7 @@ except ImportError:  # not made for every system
     from asyncio import run
 
 PORT = "Serve /healthz, /readyz and /metrics here, each further process on the next port."
+PREPARED = "Who starts it has checked the app and the queues, and prepared the rooms."
 LINGER = 5.0  # seconds to close the tools of handlers, and for handlers that still run when the worker has ended
 
 
@@ -44,6 +45,7 @@ class Orders:
     port: int | None
     once: bool
     name: str | None
+    is_prepared: bool
 
     def command(self) -> list[str]:
         """How the supervisor, which is this process, starts one process that does its share."""
@@ -65,6 +67,7 @@ def worker(
     once: Annotated[bool, typer.Option("--once", help="End when nothing is left that will run by itself.")] = False,
     name: Annotated[str | None, typer.Option(help="What it is called; machine and process if not given.")] = None,
     child: Annotated[bool, typer.Option("--child", hidden=True)] = False,
+    prepared: Annotated[bool, typer.Option("--prepared", help=PREPARED, hidden=True)] = False,
     solo: Annotated[bool, typer.Option("--solo", hidden=True)] = False,
     under: Annotated[str | None, typer.Option(help="Stop when the process of this key is gone.", hidden=True)] = None,
     json: Json = False,
@@ -75,7 +78,7 @@ def worker(
     """
     parent = ParentWatch(under) if under else None  # first of all: nothing may delay the watch over the parent
     names = tuple(dict.fromkeys(part.strip() for part in queues.split(",") if part.strip()))
-    orders = Orders(names, concurrency, processes, app or "", host, port, once, name)
+    orders = Orders(names, concurrency, processes, app or "", host, port, once, name, prepared)
     run(_run_child(orders, solo, parent) if child else _supervise(orders, json, parent))
 
 
@@ -85,10 +88,7 @@ def register(app: typer.Typer, text: str) -> None:
 
 async def _supervise(given: Orders, as_json: bool, parent: ParentWatch | None) -> None:
     async with session() as at:
-        async with _open_handlers(given, at) as handlers:
-            orders = _check_orders(given, at.settings, handlers)
-            _refuse_taken_ports(orders)
-            await prepare_rooms_of(handlers, at.db, at.settings)
+        orders = given if given.is_prepared else await _prepare(given, at)
         supervisor = Supervisor(
             at.db,
             orders.command(),
@@ -114,6 +114,15 @@ async def _supervise(given: Orders, as_json: bool, parent: ParentWatch | None) -
         _announce(as_json, "stopped", orders)
 
 
+async def _prepare(given: Orders, at: Session) -> Orders:
+    """Checks the orders, and prepares the rooms; the orders with all defaults."""
+    async with _open_handlers(given, at) as handlers:
+        orders = _check_orders(given, at.settings, handlers)
+        _refuse_taken_ports(orders)
+        await prepare_rooms_of(handlers, at.db, at.settings)
+    return orders
+
+
 def _open_handlers(given: Orders, at: Session) -> AbstractAsyncContextManager[Handlers]:
     return open_handlers(given.app or at.settings.app, at.db, at.settings)
 
@@ -121,9 +130,7 @@ def _open_handlers(given: Orders, at: Session) -> AbstractAsyncContextManager[Ha
 def _check_orders(given: Orders, settings: Settings, handlers: Handlers) -> Orders:
     """Checks the options, and fills in the defaults."""
     locator = given.app or settings.app
-    served = sorted({handler.queue for handler in handlers.values()})
-    if not served:
-        raise Refused(f"{locator} binds no handlers yet: name yours with --app module:name.")
+    served = list_served(handlers, locator)
     for queue in given.queues:
         if queue not in served:
             near = get_close_matches(queue, served, n=1)
