@@ -29,6 +29,7 @@ def mill(speak, embedded: Embedded, monkeypatch: pytest.MonkeyPatch) -> Embedded
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("GRISTMILL_DATA", str(embedded.data))
     monkeypatch.setenv("GRISTMILL_LOG_LEVEL", "error")
+    monkeypatch.setenv("GRISTMILL_DOCUMENTS_PROCESSES", "1")  # a second child would load each model again
     monkeypatch.setenv("PYTHONPATH", f"{manual.ROOT / 'src'}")
     monkeypatch.setenv("TZ", "UTC")
     monkeypatch.setenv("COLUMNS", str(WIDTH))
