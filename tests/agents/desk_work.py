@@ -1,12 +1,13 @@
 """Runs for tests: begun, looked at, answered."""
 
 from collections.abc import Sequence
+from datetime import timedelta
 from typing import Any
 
 from gristmill.agents import RunWish, answer_question, list_effects, list_questions, load_run, start_run
 from gristmill.agents.effects import Allow, Ask, Begun, Effect, EffectResult, Ledger, RefuseEffect, Verdict
 from gristmill.agents.runs import Question, Run, take_over
-from gristmill.db import Database
+from gristmill.db import Database, Tx
 from gristmill.ids import RunId
 from gristmill.scopes import Scope
 
@@ -29,6 +30,11 @@ async def take_again(db: Database, run: RunId) -> Ledger:
         fence = await take_over(tx, run)
     assert fence is not None
     return Ledger(db, run, fence)
+
+
+async def travel(tx: Tx, offset: timedelta) -> None:
+    """Let this transaction be at another time."""
+    await tx.execute("SELECT set_config('gristmill.clock_offset', %(offset)s::text, true)", offset=offset)
 
 
 async def states(db: Database, run: RunId) -> list[str]:

@@ -1,6 +1,7 @@
 """The ledger: an effect is written down before it acts, done once, and asked about when nobody knows its end."""
 
 import asyncio
+from datetime import timedelta
 
 import pytest
 from desk_work import (
@@ -15,12 +16,13 @@ from desk_work import (
     state_of,
     states,
     take_again,
+    travel,
 )
 
-from gristmill.agents.effects import Begun, EffectFailed, EffectResult, Ledger
+from gristmill.agents.effects import Begun, EffectFailed, EffectResult, Ledger, list_effects, question_lost_effects
 from gristmill.agents.effects.deciding import MOST_ATTEMPTS, Allow, Ask, choose_move, judge_error
 from gristmill.agents.effects.deciding import RefuseEffect as Refusing
-from gristmill.agents.runs import WaitingForUser, rest_run, stop_run, take_over
+from gristmill.agents.runs import WaitingForUser, complete_run, rest_run, stop_run, take_over
 from gristmill.db import Database
 from gristmill.errors import LeaseLost, Overloaded, Permanent, Transient, Unsent
 from gristmill.queue.letters import FARTHEST
@@ -246,6 +248,38 @@ async def test_a_person_says_what_became_of_an_effect_that_nobody_settled(
     else:
         await ledger.perform(make_effect(), outside.act, allow)
     assert (await states(db, run), len(outside.seen)) == ([end], reached)
+
+
+async def test_what_was_not_done_for_a_run_that_is_over_is_not_done_any_more(db: Database, outside: Outside) -> None:
+    """Nobody would begin it: it says so, before the answer and after."""
+    run, fence = await begin_run(db)
+    outside.fault = asyncio.CancelledError()  # the worker ends in the middle of it
+    with pytest.raises(asyncio.CancelledError):
+        await Ledger(db, run, fence).perform(make_effect(), outside.act, allow)
+    assert await states(db, run) == ["executing"]
+    async with db.transaction() as tx:
+        await complete_run(tx, run, fence, "Done.")
+    async with db.transaction() as tx:
+        await travel(tx, timedelta(hours=1))
+        assert await question_lost_effects(tx, timedelta(minutes=10)) == 1
+    (question,) = await questions(db, run)
+    assert question.sentence.endswith("Its run is over: what was not done stays undone, ask anew for it.")
+    await answer(db, run, "not_done")
+    async with db.reading() as tx:
+        (effect,) = await list_effects(tx, run)
+    assert (effect.state, effect.error) == ("failed", "It was not done; its run is over: ask anew.")
+
+
+async def test_an_effect_that_was_never_begun_ends_with_its_run_however_late_it_is_seen(db: Database) -> None:
+    run, fence = await begin_run(db)
+    with pytest.raises(WaitingForUser):
+        await Ledger(db, run, fence).perform(make_effect(), Outside().act, ask_first)
+    async with db.transaction() as tx:
+        await complete_run(tx, run, fence, "Done.")
+    async with db.transaction() as tx:
+        await travel(tx, timedelta(days=30))
+        await question_lost_effects(tx, timedelta(minutes=10))
+    assert await states(db, run) == ["failed"]
 
 
 async def test_an_interrupted_effect_is_finished_before_the_interruption(db: Database) -> None:

@@ -5,7 +5,7 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
-from desk_work import PROJECT, begin_run, state_of
+from desk_work import PROJECT, begin_run, state_of, travel
 from workbench import Workbench
 
 from gristmill.agents.memory import (
@@ -36,7 +36,7 @@ from gristmill.agents.memory import (
     write_session,
 )
 from gristmill.agents.runs import Run
-from gristmill.db import Database, Tx
+from gristmill.db import Database
 from gristmill.documents import index_document, load_documents, remove
 from gristmill.errors import Refused, Unknown
 from gristmill.ids import DocumentId
@@ -46,11 +46,6 @@ from gristmill.scopes import GLOBAL, Scope
 DAY = timedelta(days=1)
 BETA = Scope("beta")
 RELEASE = [ProcedureStep("git", "make a branch"), ProcedureStep("test", "run the tests")]
-
-
-async def travel(tx: Tx, offset: timedelta) -> None:
-    """Let this transaction be at another time."""
-    await tx.execute("SELECT set_config('gristmill.clock_offset', %(offset)s::text, true)", offset=offset)
 
 
 async def run_of(db: Database, request: str = "Release the mill.", **more: Any) -> Run:

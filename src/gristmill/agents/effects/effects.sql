@@ -118,4 +118,4 @@ SELECT e.id, e.run, e.key, e.tool, e.arguments, e.hash, e.prepared, e.summary, e
 -- name: list_left
 -- runs that are over, and left effects that were never begun
 SELECT DISTINCT e.run FROM agent_effect e JOIN agent_run r ON r.id = e.run
- WHERE e.state IN ('intended', 'approved') AND r.finished_at > clock() - interval '1 day' LIMIT 1000;
+ WHERE e.state IN ('intended', 'approved') AND r.finished_at IS NOT NULL LIMIT 1000;

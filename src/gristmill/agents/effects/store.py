@@ -4,7 +4,7 @@ from datetime import timedelta
 from typing import Any
 
 from gristmill.agents.effects.model import Effect, EffectLine, EffectResult, EffectRow
-from gristmill.agents.runs import QuestionKind, QuestionToAsk, ask, clean_text, lock_run, write_keepable
+from gristmill.agents.runs import ENDED, QuestionKind, QuestionToAsk, ask, clean_text, lock_run, write_keepable
 from gristmill.db import Column, Query, Tx, queries
 from gristmill.errors import LeaseLost, Permanent, Unknown
 from gristmill.ids import EffectId, RunId
@@ -135,10 +135,11 @@ async def note_error(tx: Tx, id_: EffectId, attempt: int, error: str) -> bool:
 
 
 async def doubt(tx: Tx, row: EffectRow, attempt: int, error: str) -> bool:
-    """Nobody knows whether it was done: a person is asked."""
+    """Nobody knows whether it was done: a person is asked. The caller holds the run."""
     if not await _end(tx, SQL["doubt_effect"], row.id, attempt, error):
         return False
-    await ask(tx, row.run, make_doubt_question(row, attempt, error))
+    is_over = (await lock_run(tx, row.run)).state in ENDED
+    await ask(tx, row.run, make_doubt_question(row, attempt, error, is_over=is_over))
     return True
 
 
@@ -166,11 +167,18 @@ def make_approval_question(row: EffectRow, reasons: list[str]) -> QuestionToAsk:
     )
 
 
-def make_doubt_question(row: EffectRow, attempt: int, error: str) -> QuestionToAsk:
+def make_doubt_question(row: EffectRow, attempt: int, error: str, *, is_over: bool) -> QuestionToAsk:
+    """`is_over`: its run has ended, and nobody would do it again."""
+    begun = f"Was this done? {row.summary} It was begun, and nobody knows its end: look there, then say."
+    otherwise = (
+        "Its run is over: what was not done stays undone, ask anew for it."
+        if is_over
+        else "If it was not done, it is done again, unless the run has ended by then."
+    )
     return QuestionToAsk(
         f"effect:{row.key}:unknown:{attempt}",
         "unknown_effect",
-        f"Was this done? {row.summary} It was begun, and nobody knows its end: look there, then say.",
+        f"{begun} {otherwise}",
         (DONE, NOT_DONE, LEAVE),
         _describe(row, [error]),
         row.id,
@@ -201,6 +209,6 @@ async def question_lost_effects(tx: Tx, patience: timedelta) -> int:
         await withdraw_effects(tx, run, "Its run ended before it was begun.")
     lost = 0
     for row in await tx.all(SQL["list_lost"], EffectRow, patience=patience):
-        await lock_run(tx, row.run)
+        await lock_run(tx, row.run)  # before its effect
         lost += await doubt(tx, row, row.attempt, "Its run ended, and nobody said how it went.")
     return lost
