@@ -14,7 +14,7 @@ install = $(UV) $(LOCKED) $(1) $(2) || $(PIP) $(LOCKED) $(1)
 install_apart = $(BIN)/uv pip install -q --python $(1)/bin/python $(LOCKED) $(2) || $(1)/bin/python -m pip install -q --disable-pip-version-check $(LOCKED) $(2)
 
 .DEFAULT_GOAL := help
-.PHONY: help run demo test lint types imports pytest docs corpora external fault-sources test-clients lock clean
+.PHONY: help run demo test lint types imports pytest docs corpora external fault-sources fault-agents test-clients lock clean
 unexport PYTHONDONTWRITEBYTECODE  # hundreds of processes are started here, and each would compile every module anew
 .DELETE_ON_ERROR:
 
@@ -56,6 +56,9 @@ external: $(VENV)/dev.stamp ## the queue's tests on somebody else's server: Post
 
 fault-sources: $(VENV)/dev.stamp ## kill workers and the server while 5,000 items of all kinds flow in
 	@SOURCE_ITEMS=385 $(BIN)/python -m pytest -q -n 0 tests/faults/test_flowing_sources.py
+
+fault-agents: $(VENV)/dev.stamp ## kill runs of all graphs at every await around each effect and each checkpoint
+	@GRISTMILL_KILL_EVERYWHERE=1 $(BIN)/python -m pytest -q -n 0 tests/agents/test_killed_runs.py
 
 bench-%: $(VENV)/bench.stamp ## measure one thing, beside its peers: make bench-queue
 	@$(BIN)/python bench/$*.py

@@ -27,6 +27,9 @@ from gristmill.ids import RunId
 from gristmill.sources import Wanted, add_source
 from smtp_server import MailServer, run_mail_server
 
+EVERYWHERE = (
+    "GRISTMILL_KILL_EVERYWHERE"  # runs of all graphs are killed at every await around an effect or a checkpoint
+)
 SAMPLES = 12  # kill points of the run with real tools
 SPREAD = 40  # kill points of the run by delegation
 AROUND, ELSEWHERE = 16, 5  # kill points of the run by the standard graph
@@ -219,6 +222,7 @@ async def test_a_run_with_twelve_effects_survives_a_kill_at_every_await(world: W
     """Where it begins to wait, its request is sent and not answered; where it goes on, it is answered."""
     calm, awaits, _ = await carry_calmly(world)
     assert calm["reached"] == {f"thing-{n}": 1 for n in range(12)}
+    every = 1 if os.environ.get(EVERYWHERE) else every
     for at in range(0, awaits, every):  # an await that never goes on kills nobody
         await kill_and_compare(world, at, when, calm)
     assert world.kills >= 0.9 * awaits / every
@@ -230,23 +234,44 @@ async def test_a_run_with_twelve_effects_survives_a_kill_at_every_await(world: W
 @pytest.mark.parametrize("when", ["waiting", "going on"])
 async def test_a_run_by_delegation_survives_kills(world: World, when: str) -> None:
     """Two agents side by side, a part that is given away, a group after them: spread over the whole run."""
-    calm, awaits, _ = await carry_calmly(world)
+    calm, awaits, around = await carry_calmly(world)
     assert calm["reached"] == {f"thing-{n}": 1 for n in range(12)}
-    for n in range(SPREAD):
-        await kill_and_compare(world, (awaits * n + n) // SPREAD, when, calm)
-    assert world.kills > SPREAD // 2
+    points = choose_points(around, spread_evenly(awaits, SPREAD))
+    for at in points:
+        await kill_and_compare(world, at, when, calm)
+    assert world.kills > len(points) // 2
 
 
-def choose_points(around: Sequence[str]) -> list[int]:
-    """Where a run is killed: spread over the awaits around effects and checkpoints, and a few elsewhere.
+def choose_points(around: Sequence[str], sampled: Sequence[int]) -> list[int]:
+    """Where a run is killed: at some sampled awaits; everywhere, where that is asked for.
 
-    With GRISTMILL_KILL_EVERYWHERE, at every await around an effect and a checkpoint, and at every third one elsewhere.
+    Everywhere is at every await around an effect or a checkpoint, and at every third one elsewhere.
     """
-    marked = [n for n, name in enumerate(around) if name]
-    others = [n for n, name in enumerate(around) if not name]
-    if os.environ.get("GRISTMILL_KILL_EVERYWHERE"):
-        return sorted({*marked, *others[::3]})
-    return sorted({*marked[:: len(marked) // AROUND], *others[:: len(others) // ELSEWHERE]})
+    marked, others = sort_awaits(around)
+    return sorted({*marked, *others[::3]}) if os.environ.get(EVERYWHERE) else sorted(set(sampled))
+
+
+def spread_evenly(awaits: int, points: int) -> list[int]:
+    return [(awaits * n + n) // points for n in range(points)]
+
+
+def spread_around(around: Sequence[str]) -> list[int]:
+    """Most of them around effects and checkpoints, and a few elsewhere."""
+    marked, others = sort_awaits(around)
+    return [*marked[:: len(marked) // AROUND], *others[:: len(others) // ELSEWHERE]]
+
+
+def sort_awaits(around: Sequence[str]) -> tuple[list[int], list[int]]:
+    """The awaits around effects and checkpoints, and the others."""
+    return [n for n, name in enumerate(around) if name], [n for n, name in enumerate(around) if not name]
+
+
+def test_everywhere_means_every_await_around_an_effect_or_a_checkpoint(monkeypatch: pytest.MonkeyPatch) -> None:
+    around = ["", "", "effect 1", "effect 1", "", "", "checkpoint 1", ""]
+    monkeypatch.delenv(EVERYWHERE, raising=False)
+    assert choose_points(around, [5, 1]) == [1, 5]
+    monkeypatch.setenv(EVERYWHERE, "1")
+    assert choose_points(around, [5, 1]) == [0, 2, 3, 5, 6]
 
 
 @pytest.mark.slow
@@ -260,7 +285,7 @@ async def test_a_run_by_the_standard_graph_survives_kills_around_effects_and_che
     assert calm["reached"] == {f"thing-{n}": 1 for n in range(12)}
     assert len({name for name in around if name.startswith("effect")}) == 12
     assert len({name for name in around if name.startswith("checkpoint")}) > 12
-    points = choose_points(around)
+    points = choose_points(around, spread_around(around))
     for at in points:
         await kill_and_compare(world, at, when, calm)
     assert world.kills >= 0.9 * len(points)
@@ -271,15 +296,15 @@ async def test_a_run_by_the_standard_graph_survives_kills_around_effects_and_che
 @pytest.mark.parametrize("when", ["waiting", "going on"])
 async def test_a_run_with_real_tools_survives_kills(world: World, when: str) -> None:
     """Files, commits, a push, a mail: spread over the whole run."""
-    calm, awaits, _ = await carry_calmly(world)
+    calm, awaits, around = await carry_calmly(world)
     first = world.last
     assert calm["mails"] == 1
-    for n in range(SAMPLES):
-        at = (awaits * n + n) // SAMPLES
+    points = choose_points(around, spread_evenly(awaits, SAMPLES))
+    for at in points:
         await kill_and_compare(world, at, when, calm)
         branch = [line.replace(f"agent/{world.last}", "") for line in world.look_at_branch(world.last)]
         assert _leave_out_times(branch) == _leave_out_times(world.look_at_branch(first))
-    assert world.kills > SAMPLES // 2
+    assert world.kills > len(points) // 2
 
 
 def _leave_out_times(lines: list[str]) -> list[str]:
