@@ -7,7 +7,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from gristmill.agents.effects import Allow, Ask, Changes, RefuseEffect, Verdict
-from gristmill.agents.provenance import Origin, TargetKind, lower_ascii
+from gristmill.agents.provenance import Origin, TargetKind, join_sources, lower_ascii
 from gristmill.db import Tx, queries
 from gristmill.errors import Refused
 from gristmill.scopes import Scope, find_scope, scope_id
@@ -58,7 +58,8 @@ class Policy:
     recipients: Sequence[str] = ()  # mail addresses that may be written to; `*@example.org` is all of a domain
     domains: Sequence[str] = ()  # hosts whose pages may be fetched; `*.example.org` is all below it
     commands: Sequence[str] = ()  # that may be run in the sandbox, word by word; a last word `*` is any more words
-    tools: Sequence[str] = ()  # that may change the outside where every value was said by a person
+    # that may change the outside where a person said every target, and no text that was read has words of the call
+    tools: Sequence[str] = ()
 
 
 DEFAULT = Policy()
@@ -76,6 +77,14 @@ class Target:
 
 
 @dataclass(frozen=True)
+class CopiedWords:
+    """A free text of a call that has words of texts that were read."""
+
+    argument: str
+    sources: Sequence[str]
+
+
+@dataclass(frozen=True)
 class Proposal:
     """What a call would do, as far as a policy judges it."""
 
@@ -85,6 +94,7 @@ class Proposal:
     files: Sequence[str] = ()  # of the workspace that it changes
     branch: str | None = None  # that it writes
     pushes: bool = False
+    copied: Sequence[CopiedWords] = ()  # in a call of a tool that may act by itself
     is_second: bool = False  # the same tool reached the same targets before, for the same piece of work
 
 
@@ -93,6 +103,7 @@ def judge(proposal: Proposal, policy: Policy, changed_before: Sequence[str] = ()
     if refusal := find_refusal(proposal, policy):
         return RefuseEffect(refusal)
     reasons = [*_ask_about_targets(proposal, policy), *_ask_about_files(proposal, policy, changed_before)]
+    reasons += [f"{one.argument} has words that come from {join_sources(one.sources)}." for one in proposal.copied]
     if proposal.changes == "outside" and not is_permitted(proposal, policy):
         reasons.append("It changes something outside, and the policy does not name exactly this.")
     if proposal.is_second:
@@ -137,7 +148,8 @@ def is_permitted(proposal: Proposal, policy: Policy) -> bool:
     if recipients:
         return all(is_named(one, policy) for one in recipients)
     # a tool that may act by itself acts on what a person named, and on nothing else
-    return proposal.tool in policy.tools and all(one.origin.is_trusted for one in proposal.targets)
+    is_own = all(one.origin.is_trusted for one in proposal.targets) and not proposal.copied
+    return proposal.tool in policy.tools and is_own
 
 
 def is_named(target: Target, policy: Policy) -> bool:

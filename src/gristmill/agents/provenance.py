@@ -17,7 +17,7 @@ from gristmill.agents.disguises import fold, look_at
 from gristmill.agents.runs import ReadText
 from gristmill.documents import split_quoted
 
-TargetKind = Literal["recipient", "command", "url", "path", "branch", "name"]
+TargetKind = Literal["recipient", "command", "url", "path", "branch", "name", "state"]
 Who = Literal["person", "policy", "workspace", "untrusted", "nobody", "denied"]
 QUOTED = "a text quoted in the request"
 REFUSED = "an answer that refuses something"
@@ -28,6 +28,9 @@ MOST_SOURCES = 5  # that an origin names
 SHORTEST_PIECE = 4  # characters of a value that was put together from several texts …
 MOST_PIECES = 4  # … of so many pieces
 SHORTEST_WORD = 3  # a shorter value is looked for as a word of its own
+PIECE = re.compile(r"(?<=[.!?:;])\s+|\n+")  # between the sentences and lines of a free text
+SHORTEST_COPIED = 12  # characters of a sentence or a line that may have been taken from somewhere
+MOST_COPIED = 300  # sentences and lines of a free text that are looked for
 MOST_LOOKED_THROUGH = 1_000_000  # characters of texts in which a value is looked for …
 NOT_LOOKED_THROUGH = "texts that are too long to look through"  # … and the value may stand in the others
 
@@ -53,7 +56,7 @@ class Origin:
             case "workspace":
                 said = "it is in the workspace"
             case "untrusted":
-                said = f"it comes from {_join(self.sources)}"
+                said = f"it comes from {join_sources(self.sources)}"
             case "nobody":
                 said = "nobody said it: the model made it up"
             case "denied":
@@ -61,7 +64,8 @@ class Origin:
         return f"{said}; it looks like {self.looks_like!r}, but is another" if self.looks_like else said
 
 
-def _join(sources: Sequence[str]) -> str:
+def join_sources(sources: Sequence[str]) -> str:
+    """The first texts by their names, and how many more there are."""
     shown = list(sources[:MOST_SOURCES]) + (
         [f"{len(sources) - MOST_SOURCES} more"] if len(sources) > MOST_SOURCES else []
     )
@@ -123,9 +127,17 @@ UNRESERVED = re.compile(r"%(2[dD]|2[eE]|5[fF]|7[eE]|3[0-9]|[46][1-9a-fA-F]|[57][
 
 def is_said(kind: TargetKind, value: str, text: str) -> bool:
     """Whether a value stands in a text by itself, character by character but for the capitals of names of the net."""
+    if kind == "state":
+        return _has_words(value, text)
     return _SPELL[kind](value) in {_SPELL[kind](one) for one in _EXTRACT[kind](text)} or (
         kind == "url" and any(_is_below(value, one) for one in _find_urls(text))
     )
+
+
+def _has_words(value: str, text: str) -> bool:
+    """Whether words stand in a text in their order, for example “In Progress”; trackers do not mind their capitals."""
+    words = r"\s+".join(map(re.escape, lower_ascii(value).split()))
+    return bool(words) and re.search(rf"(?<![\w-]){words}(?![\w-])", lower_ascii(text)) is not None
 
 
 def _find_addresses(text: str) -> Iterator[str]:
@@ -164,6 +176,7 @@ _EXTRACT: Mapping[TargetKind, Callable[[str], Iterator[str]]] = {
     "path": _find_words,
     "branch": _find_words,
     "name": _find_words,
+    "state": _find_words,
 }
 
 
@@ -216,6 +229,7 @@ _SPELL: Mapping[TargetKind, Callable[[str], str]] = {
     "path": _tidy_path,
     "branch": str.strip,
     "name": str.strip,
+    "state": str.strip,
 }
 
 
@@ -233,6 +247,23 @@ def find_sources(kind: TargetKind, value: str, read: Sequence[ReadText]) -> list
         return list(dict.fromkeys(whole))
     made = _put_together(_leave_out_scheme(wanted), views) if kind in ("recipient", "url", "command") else []
     return made or ([NOT_LOOKED_THROUGH] if sum(len(one.text) for one in read) > MOST_LOOKED_THROUGH else [])
+
+
+def find_copied(value: str, words: RunWords) -> list[str]:
+    """The texts that have a sentence or a line of a free text, or all of it; a person's own words are no copy."""
+    pieces = dict.fromkeys([value, *(one for one in PIECE.split(value) if len(one.strip()) >= SHORTEST_COPIED)])
+    if len(pieces) > MOST_COPIED:
+        return [NOT_LOOKED_THROUGH]
+    said = [_leave_out_spaces(text) for text in words.person]
+    found = list[str]()
+    for piece in pieces:
+        if not any(_leave_out_spaces(piece) in text for text in said):
+            found += find_sources("name", piece, words.read) or find_sources("name", "".join(piece.split()), words.read)
+    return list(dict.fromkeys(found))
+
+
+def _leave_out_spaces(text: str) -> str:
+    return re.sub(r"\s+", "", fold(text))
 
 
 def _limit(read: Sequence[ReadText]) -> list[ReadText]:

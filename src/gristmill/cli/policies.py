@@ -41,7 +41,10 @@ def set_(
     recipient: Annotated[Patterns, typer.Option(help="Who may be written to: anna@example.org. Repeat it.")] = None,
     domain: Annotated[Patterns, typer.Option(help="Whose pages may be fetched: docs.example.org. Repeat it.")] = None,
     command: Annotated[Patterns, typer.Option(help="What may run in the sandbox: “make test”. Repeat it.")] = None,
-    tool: Annotated[Patterns, typer.Option(help="Tools that may change what a person named. Repeat it.")] = None,
+    tool: Annotated[
+        Patterns,
+        typer.Option(help="Tools that act unasked if a person named the target and no text the words. Repeat it."),
+    ] = None,
     reset: Annotated[bool, typer.Option(help="Drop the policy of this client or project.")] = False,
     json: Json = False,
 ) -> None:

@@ -30,6 +30,6 @@ TOOL = Tool(
     move_issue,
     changes="outside",
     sets_state=True,
-    targets={"tracker": "name", "issue": "name"},
+    targets={"tracker": "name", "issue": "name", "state": "state"},
     summarise=lambda arguments: f"Let {arguments.issue} at {arguments.tracker} be {arguments.state}.",
 )

@@ -8,8 +8,8 @@ import orjson
 from pydantic import ValidationError
 
 from gristmill.agents.effects import Allow, Begun, Effect, EffectFailed, EffectResult, EffectRow, Ledger, Verdict
-from gristmill.agents.policy import Policy, Proposal, Target, is_named, judge, load_policy
-from gristmill.agents.provenance import Origin, RunWords, find_origin, lower_ascii
+from gristmill.agents.policy import CopiedWords, Policy, Proposal, Target, is_named, judge, load_policy
+from gristmill.agents.provenance import Origin, RunWords, find_copied, find_origin, lower_ascii
 from gristmill.agents.runs import ReadText, keep_text
 from gristmill.agents.tools.model import AnyTool, Arguments, PreparedEffect, ToolContext, ToolResult
 from gristmill.errors import Permanent, Refused, Transient, Unreachable
@@ -124,6 +124,7 @@ class Toolbox:
             prepared.files,
             prepared.branch,
             prepared.pushes,
+            self._find_copied(tool, arguments) if tool.name in policy.tools else (),
             await self._has_reached(tool, targets, key),
         )
         if known is None and tool.changes == "nothing" and isinstance(judge(proposal, policy), Allow):
@@ -153,6 +154,13 @@ class Toolbox:
                 is_policys = is_open and is_named(target, policy)
                 found.append(Target(name, kind, value, Origin("policy")) if is_policys else target)
         return found
+
+    def _find_copied(self, tool: AnyTool, arguments: Arguments) -> list[CopiedWords]:
+        """The free texts of a call that have words of texts that were read."""
+        given = arguments.model_dump(mode="json")
+        free = [(name, text) for name in given if name not in tool.targets for text in _list_strings(given[name])]
+        found = [CopiedWords(name, find_copied(text, self._words)) for name, text in free]
+        return [one for one in found if one.sources]
 
     async def _has_reached(self, tool: AnyTool, targets: Sequence[Target], key: str) -> bool:
         """Whether another call at the same place of the plan has reached, or may have reached, the same targets."""
