@@ -224,6 +224,39 @@ async def test_a_wish_that_came_before_a_question_is_not_its_answer_and_is_not_l
     assert (first.state, second.state) == ("completed", "completed")
 
 
+async def test_an_item_whose_run_was_removed_does_nothing_again_that_was_dealt_with(
+    room: Workroom, tmp_path: Any
+) -> None:
+    executor = employ(room, CheckedScript(**LOOK), tmp_path)
+    await room.do(add_item, MILL, ItemWish("NOW look", foreground=True), by="anna")
+    await room.work()
+    item = (await room.items())[-1]
+    assert item.state == "completed"
+    async with room.db.transaction() as tx:
+        await tx.execute("UPDATE agent_run SET finished_at = finished_at - interval '91 days'")
+    await tidy_runs(TidyRuns(), db=room.db, settings=executor.tools.settings, embedders=[FakeEmbedder()])
+    assert await runs_of(room.db) == []
+    await room.do(tell, item.id, "And look again.", by="anna")
+    await room.work()
+    (run,) = await runs_of(room.db)
+    assert (run.state, run.request) == ("completed", f"And look again.\n\n{DEALT_WITH}\n\nNOW look")
+
+
+async def test_a_checkpoint_that_names_a_run_that_was_removed_begins_another(room: Workroom, tmp_path: Any) -> None:
+    script = CheckedScript(**LOOK)
+    script.fault_at, script.hangs = 1, True
+    employ(room, script, tmp_path)
+    await room.do(add_item, MILL, ItemWish("NOW look", foreground=True), by="anna")
+    async with room.working():
+        await asyncio.wait_for(script.reached.wait(), 60)
+    async with room.db.transaction() as tx:  # as if its worker had been away for a hundred days
+        await tx.execute("DELETE FROM agent_run")
+    script.let_go()
+    await room.work()
+    (run,) = await runs_of(room.db)
+    assert run.state == "completed"
+
+
 async def test_an_item_whose_question_was_answered_before_it_rested_goes_on(room: Workroom, tmp_path: Any) -> None:
     script = CheckedScript(
         intake=understood("EPIC", "Build it."),

@@ -1,5 +1,6 @@
 """What is kept of how far a run is: how large its checkpoints are, and what of them is left when it is over."""
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from gristmill.db import Column, Tx, queries
@@ -32,6 +33,11 @@ async def prune_checkpoints(tx: Tx, run: RunId) -> None:
     await tx.execute(SQL["forget_parent"], thread=thread)
     await tx.execute(SQL["drop_writes"], thread=thread)
     await tx.execute(SQL["drop_old_values"], thread=thread)
+
+
+async def drop_threads(tx: Tx, runs: Sequence[RunId]) -> None:
+    """Keep nothing of how far these runs were: they are removed themselves."""
+    await tx.execute(SQL["drop_threads"], threads=[str(run) for run in runs])
 
 
 async def prune_ended_runs(tx: Tx) -> int:

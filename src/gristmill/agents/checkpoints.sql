@@ -31,6 +31,12 @@ DELETE FROM langgraph.checkpoint_blobs b
                     WHERE c.thread_id = b.thread_id AND c.checkpoint_ns = b.checkpoint_ns
                       AND c.checkpoint -> 'channel_versions' ->> b.channel = b.version);
 
+-- name: drop_threads
+-- of runs that are removed
+WITH c AS (DELETE FROM langgraph.checkpoints WHERE thread_id = ANY (%(threads)s)),
+     b AS (DELETE FROM langgraph.checkpoint_blobs WHERE thread_id = ANY (%(threads)s))
+DELETE FROM langgraph.checkpoint_writes WHERE thread_id = ANY (%(threads)s);
+
 -- name: list_unpruned
 SELECT DISTINCT r.id FROM langgraph.checkpoints c JOIN agent_run r ON r.id = c.thread_id::bigint
  WHERE c.parent_checkpoint_id IS NOT NULL AND r.finished_at IS NOT NULL LIMIT %(most)s;

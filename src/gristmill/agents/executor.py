@@ -20,6 +20,7 @@ from gristmill.agents.runs import (
     end_lost_steps,
     find_last_completed,
     find_rival,
+    find_run,
     find_run_of,
     list_questions,
     list_steps_of_node,
@@ -32,7 +33,7 @@ from gristmill.agents.runs import (
 from gristmill.agents.workspaces import check_host
 from gristmill.db import Tx
 from gristmill.errors import LeaseLost, Permanent, Refused, Transient
-from gristmill.ids import DocumentId, RunId
+from gristmill.ids import DocumentId, RunId, WorkItemId
 from gristmill.qualifier import (
     Checkpoint,
     ExecutorResult,
@@ -42,6 +43,7 @@ from gristmill.qualifier import (
     ResultCitation,
     WorkItem,
     load_item_texts,
+    load_result,
 )
 from gristmill.rooms import Tools
 from gristmill.scopes import Scope
@@ -111,7 +113,8 @@ class AgentExecutor:
         async with self.tools.db.transaction() as tx:
             if known is not None:
                 over = ("stopped", "failed", "completed") if checkpoint.data.get("left") else ("stopped", "failed")
-                known = None if (await load_run(tx, RunId(known))).state in over else known
+                kept = await find_run(tx, RunId(known))  # one that was over long ago is removed
+                known = None if kept is None or kept.state in over else known
             if known is None and (found := await find_run_of(tx, item.id)):
                 known = found.id
             if known is None:
@@ -246,7 +249,7 @@ async def make_request(tx: Tx, item: WorkItem, messages: Sequence[ItemMessage]) 
     scope = Scope(item.client, item.project)
     given: dict[str, Any] = {"scope": scope, "item": item.id, "item_type": item.type, "foreground": item.foreground}
     if item.text is not None and item.added_by is not None:
-        words = join_words(item.text, said, await find_last_completed(tx, item.id))
+        words = join_words(item.text, said, await find_dealt_with(tx, item.id))
         return RunWish(words[:LONGEST_REQUEST], said[-1].by if said else item.added_by, **given)
     if said:
         return RunWish("\n\n".join(one.text for one in said)[:LONGEST_REQUEST], said[-1].by, **given)
@@ -255,6 +258,14 @@ async def make_request(tx: Tx, item: WorkItem, messages: Sequence[ItemMessage]) 
         raise Permanent("Its documents were removed.")
     joined = [one.text for one in messages if one.kind in ("mail", "item")]
     return RunWish("\n\n".join([texts[0].text or item.title, *joined])[:LONGEST_REQUEST], None, **given)
+
+
+async def find_dealt_with(tx: Tx, item: WorkItemId) -> datetime | None:
+    """Until when what was said to an item is dealt with: the item knows it, too, when its runs are removed."""
+    if (asked := await find_last_completed(tx, item)) is not None:
+        return asked
+    result = await load_result(tx, item)
+    return result.at if result is not None else None
 
 
 def join_words(text: str, said: Sequence[ItemMessage], dealt_with: datetime | None) -> str:

@@ -18,6 +18,7 @@ from gristmill.agents.runs import (
     end_lost_steps,
     fail_run,
     find_rival,
+    forget_texts,
     load_run,
     put_back_run,
     rest_run,
@@ -156,6 +157,7 @@ async def end_with_report(tx: Tx, run: RunId, fence: int, report: str) -> None:
     """The run is over; how it came there is not kept."""
     await complete_run(tx, run, fence, report)
     await prune_checkpoints(tx, run)
+    await forget_texts(tx, run)
 
 
 async def end_in_failure(tx: Tx, run: RunId, fence: int, error: str) -> None:
@@ -163,3 +165,4 @@ async def end_in_failure(tx: Tx, run: RunId, fence: int, error: str) -> None:
     await fail_run(tx, run, fence, error)
     await withdraw_effects(tx, run, "Its run failed before it was begun.")
     await withdraw_questions(tx, run)
+    await forget_texts(tx, run)

@@ -5,12 +5,20 @@ from datetime import timedelta
 from functools import partial
 from pathlib import Path
 
-from gristmill.agents.checkpoints import prune_ended_runs
+from gristmill.agents.checkpoints import drop_threads, prune_ended_runs
 from gristmill.agents.delegation.store import drop_old_delegations
 from gristmill.agents.effects import question_lost_effects
 from gristmill.agents.letters import TidyRuns
 from gristmill.agents.memory import fill_meanings, tidy_facts, tidy_procedures, tidy_sessions
-from gristmill.agents.runs import abandon_runs, list_old_runs, list_runs_of_items, withdraw_stale_questions
+from gristmill.agents.runs import (
+    abandon_runs,
+    drop_runs,
+    forget_ended_texts,
+    list_expired_runs,
+    list_old_runs,
+    list_runs_of_items,
+    withdraw_stale_questions,
+)
 from gristmill.agents.stopping import end_run
 from gristmill.agents.workspaces import list_workspaces, remove_workspace
 from gristmill.db import Database, Tx
@@ -19,6 +27,7 @@ from gristmill.knowledge import Embedders
 from gristmill.qualifier import load_items, wake_item
 from gristmill.settings import Settings
 
+PORTION, MOST_PORTIONS = 50, 20  # runs that are removed in one transaction, and transactions in one round
 LOST_AFTER = timedelta(minutes=10)  # longer than an effect of a stopped run may take to end
 
 
@@ -31,11 +40,13 @@ async def tidy_runs(letter: TidyRuns, *, db: Database, settings: Settings, embed
         withdraw_stale_questions,
         drop_old_delegations,
         prune_ended_runs,
+        forget_ended_texts,
         tidy_sessions,
         tidy_procedures,
     ):
         async with db.transaction() as tx:
             await work(tx)
+    await _remove_runs(db, settings.agents.keep_runs)
     await tidy_facts(db)
     await fill_meanings(db, embedders)
     await _remove_workspaces(db, settings.data, settings.agents.keep_workspaces)
@@ -54,6 +65,17 @@ async def _see_to_runs_of_items(tx: Tx) -> None:
             await end_run(tx, one.id, "its item, which has ended")
         elif item.state == "waiting_for_user" and one.state == "queued":
             await wake_item(tx, item.id, why=f"The questions of run {one.id} are answered.")
+
+
+async def _remove_runs(db: Database, keep: timedelta) -> None:
+    """Remove what was over long ago, a portion in each transaction; the rest waits for the next minute."""
+    for _ in range(MOST_PORTIONS):
+        async with db.transaction() as tx:
+            old = await list_expired_runs(tx, keep, PORTION)
+            await drop_threads(tx, old)
+            await drop_runs(tx, old)
+        if len(old) < PORTION:
+            return
 
 
 async def _remove_workspaces(db: Database, data: Path, keep: timedelta) -> None:

@@ -31,6 +31,11 @@ class AgentsSettings(Slice):
     keep_workspaces: Duration = Field(
         default=timedelta(days=7), description="How long the workspace of a run that is over is kept."
     )
+    keep_runs: Duration = Field(
+        default=timedelta(days=90),
+        gt=timedelta(),
+        description="How long a run that is over is kept, with its steps, questions and effects.",
+    )
     max_iterations: int = Field(
         default=500, ge=1, description="How many nodes of its graph a run visits before it must end with what it has."
     )

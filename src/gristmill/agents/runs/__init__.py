@@ -43,12 +43,15 @@ from gristmill.agents.runs.store import (
     add_run,
     complete_run,
     continue_run,
+    drop_runs,
     fail_run,
     feel_pulse,
     find_last_completed,
     find_rival,
+    find_run,
     find_run_of,
     hold_run,
+    list_expired_runs,
     list_old_runs,
     list_runs_of_items,
     load_run,
@@ -62,7 +65,7 @@ from gristmill.agents.runs.store import (
     take_over,
     try_to_rest,
 )
-from gristmill.agents.runs.texts import ReadText, keep_text, load_texts
+from gristmill.agents.runs.texts import ReadText, forget_ended_texts, forget_texts, keep_text, load_texts
 
 __all__ = [
     "ENDED",
@@ -94,6 +97,7 @@ __all__ = [
     "complete_run",
     "continue_run",
     "count_open_questions",
+    "drop_runs",
     "end_lost_steps",
     "end_step",
     "fail_run",
@@ -102,10 +106,14 @@ __all__ = [
     "find_progress",
     "find_question",
     "find_rival",
+    "find_run",
     "find_run_of",
+    "forget_ended_texts",
+    "forget_texts",
     "hold_run",
     "is_waiting",
     "keep_text",
+    "list_expired_runs",
     "list_old_runs",
     "list_questions",
     "list_runs",

@@ -173,8 +173,26 @@ SELECT level, place, summary, detail, updated_at FROM agent_context
 
 -- name: keep_text
 INSERT INTO agent_text (run, scope, source, text, hash, read_at)
-SELECT id, scope, %(source)s, %(text)s, %(hash)s, clock() FROM agent_run WHERE id = %(run)s
+SELECT id, scope, %(source)s, %(text)s, %(hash)s, clock() FROM agent_run WHERE id = %(run)s AND finished_at IS NULL
 ON CONFLICT (run, hash, source) DO NOTHING;
+
+-- name: forget_texts
+DELETE FROM agent_text WHERE run = %(run)s;
+
+-- name: forget_ended_texts
+DELETE FROM agent_text WHERE id IN (
+  SELECT t.id FROM agent_text t JOIN agent_run r ON r.id = t.run WHERE r.finished_at IS NOT NULL LIMIT %(most)s);
+
+-- name: list_expired
+-- the oldest runs of each end, as far as they have been over for long; what is not among them is seen later
+SELECT x.id FROM unnest(ARRAY['completed', 'failed', 'stopped']) AS w (state)
+ CROSS JOIN LATERAL (
+   SELECT id, finished_at FROM agent_run WHERE state = w.state ORDER BY id LIMIT %(look)s) x
+ WHERE x.finished_at < clock() - %(keep)s::interval ORDER BY x.id LIMIT %(most)s;
+
+-- name: drop_runs
+-- with their steps, contexts, texts, effects, questions, delegations, and what memory has of them
+DELETE FROM agent_run WHERE id = ANY (%(ids)s) AND finished_at IS NOT NULL;
 
 -- name: load_texts
 SELECT source, text FROM agent_text WHERE run = %(run)s ORDER BY id;

@@ -85,8 +85,13 @@ async def _send_run(tx: Tx, run: Run) -> None:
     await tx.execute(SQL["note_task"], id=run.id, task=task)
 
 
+async def find_run(tx: Tx, id_: RunId) -> Run | None:
+    """A run, if it is still kept."""
+    return await tx.one(SQL["load_run"], Run, id=id_)
+
+
 async def load_run(tx: Tx, id_: RunId) -> Run:
-    found = await tx.one(SQL["load_run"], Run, id=id_)
+    found = await find_run(tx, id_)
     if found is None:
         raise Unknown(f"There is no run {id_}.")
     return found
@@ -266,3 +271,13 @@ async def list_old_runs(tx: Tx, ids: Sequence[RunId], keep: timedelta) -> list[R
     """Those of these runs that have been over for this long, or are not known any more."""
     young = set(await tx.values(SQL["list_young"], Column[RunId], ids=list(ids), keep=keep))
     return [run for run in ids if run not in young]
+
+
+async def list_expired_runs(tx: Tx, keep: timedelta, most: int) -> list[RunId]:
+    """Runs that have been over for so long that nothing of them is kept, the oldest first."""
+    return await tx.values(SQL["list_expired"], Column[RunId], keep=keep, look=PORTION, most=most)
+
+
+async def drop_runs(tx: Tx, ids: Sequence[RunId]) -> None:
+    """Remove runs that are over, with everything that stands below them in this room."""
+    await tx.execute(SQL["drop_runs"], ids=list(ids))
