@@ -83,6 +83,26 @@ FALSE = [
     ("Karl is the father of Eva.", "Eva is the father of Karl."),
     ("The tenant pays the landlord EUR 500.", "The landlord pays the tenant EUR 500."),
     ("Oil imports rose.", "Oil exports rose."),
+    ("The warranty is valid until 1 June 2027.", "The warranty is valid from 1 June 2027."),
+    ("The dose was doubled to 40 mg.", "The dose was raised by 40 mg."),
+    ("Ms Keller approved the order.", "The order was placed by Ms Keller and approved by Mr Dorn."),
+    (
+        "The older engine uses less fuel than the newer engine.",
+        "The newer engine uses less fuel than the older engine.",
+    ),
+    ("Support for release 4.3 ends in May.", "Support for release 4.30 ends in May."),
+    ("Brno received 200 crates and Olomouc 350 crates.", "Brno received 350 crates and Olomouc 200 crates."),
+    ("Brno received 200 crates.", "Brno received 350 crates and Olomouc 200 crates."),
+    ("The top shelf holds the flour.", "The bottom shelf holds the flour."),
+    (
+        "The auditors say that the accounts are correct.",
+        "The auditors contest the statement that the accounts are correct.",
+    ),
+    ("The fuse blew after the lamp went out.", "The fuse blew before the lamp went out."),
+    ("The supplier shortened the delivery time.", "The supplier extended the delivery time."),
+    ("Revenue exceeded costs.", "Costs exceeded revenue."),
+    ("The buyer bears the costs of transport.", "The seller bears the costs of transport."),
+    ("The meeting was postponed from Monday to Friday.", "The meeting was postponed from Friday to Monday."),
 ]
 # … or the passage says the opposite
 OPPOSITE = [
@@ -214,6 +234,45 @@ TRUE = [
     ("The fee is between 2 and 3 percent.", "The fee is between 2 % and 3 %."),
     ("According to Karl, the first test failed.", "Karl said that the first test failed and the second passed."),
     ("In May, sales grew by 5 percent.", "Sales grew by 5 percent in May."),
+    ("The warranty is valid until 1 June 2027.", "The warranty is valid from 1 June 2025 until 1 June 2027."),
+    ("The dose was raised to 40 mg.", "The dose was raised by 20 mg to 40 mg."),
+    ("Mr Dorn approved the order.", "The order was placed by Ms Keller and approved by Mr Dorn."),
+    ("The newer engine uses less fuel.", "The newer engine uses less fuel than the older engine."),
+    ("Weiss carried out the tests in Linz.", "Hartmann planned the tests. They were carried out in Linz by Weiss."),
+    ("Support for release 4.3 ends in May.", "In May, support ends for release 4.3."),
+    ("Olomouc received 200 crates.", "Brno received 350 crates and Olomouc 200 crates."),
+    ("Brno received more crates than Olomouc.", "Brno received more crates, 350, than Olomouc with 200."),
+    ("The flour is on the bottom shelf.", "The bottom shelf holds the flour, the top shelf the tools."),
+    (
+        "The auditors contest that the accounts are correct.",
+        "The auditors contest the statement that the accounts are correct.",
+    ),
+    ("The fuse blew before the lamp went out.", "Before the lamp went out, the fuse blew."),
+    (
+        "The supplier shortened the delivery time by two days.",
+        "The delivery time was shortened by 2 days by the supplier.",
+    ),
+    ("Costs exceeded revenue in 2021.", "In 2021 costs exceeded revenue for the first time."),
+    (
+        "The seller bears the costs of transport.",
+        "The costs of transport are borne by the seller; the buyer bears those of insurance.",
+    ),
+    (
+        "The meeting was postponed from Friday to Monday.",
+        "We postponed Friday's meeting from Friday to Monday because Anna Berg is ill.",
+    ),
+    (
+        "Anna Berg manages the warehouse in Graz.",
+        "Our team: Anna Berg manages the warehouse in Graz, Tom Hale the shop in Linz.",
+    ),
+    (
+        "The company was founded by Ida Holm in 1921 and sold in 1980.",
+        "Holm & Sons was founded in 1921 by Ida Holm. In 1980 the company was sold.",
+    ),
+    (
+        "Acme's profit fell to EUR 2 million because sales dropped.",
+        "Acme had a bad year: sales dropped, and its profit fell to EUR 2 million.",
+    ),
 ]
 FALSE_ELSEWHERE = [
     ("de", "Die Brücke ist länger als der Tunnel.", "Der Tunnel ist länger als die Brücke."),

@@ -10,8 +10,8 @@ from gristmill.knowledge import fold
 # An axis is a line; “/” stands between its poles. Irregular forms are listed, the others have the same stem.
 AXES = {
     "en": """
-        increase raise rise rose risen grow grew grown growth higher climb surge boost
-            / decrease reduce reduction lower fall fell fallen drop decline shrink shrank shrunk diminish
+        increase raise rise rose risen grow grew grown growth higher climb surge boost double
+            / decrease reduce reduction lower fall fell fallen drop decline shrink shrank shrunk diminish halve
         more / less fewer
         accept approve / reject refuse
         agree / disagree refuse
@@ -47,7 +47,11 @@ AXES = {
         minimum / maximum
         arrive / leave depart
         strong / weak
-        cheaper / dearer costlier""",
+        cheaper / dearer costlier
+        extend lengthen prolong / shorten
+        buyer / seller
+        creditor / debtor
+        employer / employee""",
     "de": """
         erhöhen erhöht steigern gesteigert steigen steigt stieg stiegen gestiegen wachsen wächst wuchs wuchsen gewachsen
             zunehmen zugenommen anheben angehoben höher
@@ -61,6 +65,8 @@ AXES = {
         gekauft kaufte kauft / verkauft verkaufte
         erlaubt / verboten
         früher / später
+        verlängert / verkürzt
+        käufer / verkäufer
         länger / kürzer
         größer / kleiner
         älter / jünger

@@ -169,6 +169,7 @@ def _find_doers(said: Said) -> Iterator[tuple[str, list[str]]]:
 # --- two sides: longer than, before
 
 THAN = re.compile(r"\b(?:than|než|nego)\b|(?:er|mehr|weniger)\s(?P<als>als)\b", re.IGNORECASE)
+WAY = re.compile(r"\b(?:from|von)\s([^,;.]{2,40}?)\s(?:to|nach|auf)\s((?:\w+\s?){1,3})", re.IGNORECASE)
 ORDER = {
     **dict.fromkeys(("before", "vor", "pred", "prije"), "before"),
     **dict.fromkeys(("after", "nach", "po", "poslije", "nakon"), "after"),
@@ -195,7 +196,7 @@ CLAUSE = re.compile(r"[,;:.!?()–—]")
 class Sides:
     """What stands on both sides of a word that compares, and the words that say how."""
 
-    how: str  # than, before, after
+    how: str  # than, before, after, from
     left: frozenset[str]
     right: frozenset[str]
     words: tuple[Term, ...]  # of the left side, which may say longer or shorter
@@ -214,7 +215,7 @@ def compare_sides(claim: Said, said: Said) -> Literal["other", "turned", ""]:
     found: set[str] = set()
     for ours in _find_sides(claim):
         for theirs in _find_sides(said):
-            if (ours.how == "than") != (theirs.how == "than"):
+            if (ours.how in ORDER) != (theirs.how in ORDER) or (ours.how not in ORDER and ours.how != theirs.how):
                 continue
             is_same = bool(ours.only_left & theirs.only_left and ours.only_right & theirs.only_right)
             is_turned = bool(ours.only_left & theirs.only_right and ours.only_right & theirs.only_left)
@@ -239,6 +240,9 @@ def _find_sides(said: Said) -> Iterator[Sides]:
     for match in WORD.finditer(said.text):
         if how := ORDER.get(fold(match[0])):
             yield _make_sides(said, how, match.start(), match.end())
+    for match in WAY.finditer(said.text):
+        left, right = ([one for one in said.terms if start <= one.start < stop] for start, stop in match.regs[1:])
+        yield Sides("from", _name_things(left), _name_things(right), ())
 
 
 def _make_sides(said: Said, how: str, start: int, stop: int) -> Sides:
