@@ -1,7 +1,7 @@
 """Stops a run: its worker begins nothing more, and its questions need no answer any more."""
 
 from gristmill.agents.effects import withdraw_effects
-from gristmill.agents.runs import forget_texts, load_run, stop_run, withdraw_questions
+from gristmill.agents.runs import load_run, stop_run, withdraw_questions
 from gristmill.db import Tx
 from gristmill.ids import RunId, WorkItemId
 from gristmill.qualifier import cancel_item, load_items
@@ -13,7 +13,6 @@ async def end_run(tx: Tx, run: RunId, by: str) -> bool:
         return False
     await withdraw_effects(tx, run, f"{by} stopped the run before it was begun.")
     await withdraw_questions(tx, run)
-    await forget_texts(tx, run)
     await _cancel_item(tx, run, by)
     return True
 
