@@ -11,6 +11,7 @@ import shutil
 from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
+from pathlib import Path
 from uuid import uuid4
 
 import httpx
@@ -35,21 +36,15 @@ ARGUMENTS = (
     "--disable-sync",
     "--disable-dev-shm-usage",
     "--no-first-run",
+    # a page lives for a second here: to optimise its scripts takes a fifth more than they save
+    "--js-flags=--no-turbofan --no-maglev",
 )
 HINT = "there is no Chromium: apt-get install chromium (make test does so, as root on Debian)"
 # in the loop of the session, to which the browser belongs that all tests of a process share
 needs_chromium = [pytest.mark.skipif(CHROMIUM is None, reason=HINT), pytest.mark.asyncio(loop_scope="session")]
 AWAY = ("ERR_CONNECTION_REFUSED", "htmx:sendError", "htmx:afterRequest")  # a server that is stopped on purpose
-# Axe gives what a rule finds the impact of the rule. It need not look for anything that is minor or moderate, and of
-# what it found only the lines that a person reads come back.
-FIND_BARRIERS = """async frame => {
-  const isSlight = one => ["minor", "moderate"].includes(one.impact);
-  const rules = Object.fromEntries(axe._audit.rules.filter(isSlight).map(one => [one.id, {enabled: false}]));
-  const place = frame ? document : {exclude: [["header.top"], ["nav.side"]]};
-  const found = await axe.run(place, {rules, resultTypes: ["violations"]});
-  return found.violations.filter(one => !isSlight(one))
-    .map(one => `${one.id}: ${one.help} (${one.nodes[0].html.slice(0, 160)})`);
-}"""
+BARRIERS = Path(__file__).with_name("barriers.js")
+LOOKS: list[int] = []  # that axe has found good so far in this process: see BARRIERS
 
 
 @dataclass
@@ -189,7 +184,9 @@ async def look_for_barriers(page: Page, paths: Sequence[str]) -> list[str]:
     The frame is that of every page: it is looked at on the first one.
     """
     # from the next page on, axe is there from the beginning: the browser compiles it once, not for each page
-    await page.add_init_script(path=AXE_FILE_PATH)
+    if not await has_axe(page):
+        for script in (AXE_FILE_PATH, BARRIERS):
+            await page.add_init_script(path=script)
     found: list[str] = []
     for place, path in enumerate(paths):
         await page.goto(re.sub(r"^(\w+://[^/]+).*", rf"\1{path}", page.url))
@@ -201,9 +198,16 @@ async def look_for_barriers(page: Page, paths: Sequence[str]) -> list[str]:
 
 async def find_barriers(page: Page, *, frame: bool = True) -> list[str]:
     """What axe finds serious or critical on a page: one line for each, with the element."""
-    if not await page.evaluate("'axe' in window"):
-        await page.evaluate(AXE_SCRIPT)
-    return [f"{page.url} {one}" for one in await page.evaluate(FIND_BARRIERS, frame)]
+    if not await has_axe(page):
+        for script in (AXE_SCRIPT, BARRIERS.read_text("utf-8")):
+            await page.evaluate(script)
+    lines, looks = await page.evaluate("given => findBarriers(given)", {"frame": frame, "known": LOOKS})
+    LOOKS.extend(looks)
+    return [f"{page.url} {one}" for one in lines]
+
+
+async def has_axe(page: Page) -> bool:
+    return await page.evaluate("'findBarriers' in window")
 
 
 async def overflows(page: Page) -> bool:

@@ -59,6 +59,23 @@ async def test_a_barrier_is_found_in_the_page_and_in_its_frame(db: Database) -> 
         assert found == [{"button-name:", "color-contrast:", "link-name:"}, {"button-name:", "color-contrast:"}]
 
 
+# what makes a text that was found good hard to read, without another name or class
+SPOILED = {
+    "the text": "document.querySelector('main h1').style.color = '#ccc'",
+    "a background": "document.querySelector('main').style.backgroundColor = '#333'",
+    "an opacity": "document.querySelector('main').style.opacity = 0.3",
+}
+
+
+async def test_what_was_found_good_is_found_bad_when_its_colours_change(db: Database) -> None:
+    async with open_site(db) as site, open_browser() as browser:
+        page = await site.open_page(browser)
+        for what, spoil in SPOILED.items():
+            assert await look_for_barriers(page, ["/schedules"]) == []
+            await page.evaluate(f"() => {{ {spoil} }}")
+            assert {line.split()[1] for line in await find_barriers(page, frame=False)} == {"color-contrast:"}, what
+
+
 async def test_everything_is_reached_by_keyboard(db: Database) -> None:
     async with db.transaction() as tx:
         tasks = await send_many(tx, [Extract(str(place)) for place in range(3)])
