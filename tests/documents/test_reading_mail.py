@@ -2,10 +2,13 @@
 
 from datetime import UTC, datetime
 from email.message import EmailMessage
+from email.parser import BytesParser
 from pathlib import Path
 
 import orjson
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from documents.files import attached, put
 from gristmill.documents.reading import Bookmark, Inspection, Limits, inspect, mail, read
@@ -240,3 +243,33 @@ def test_a_mailbox_gives_its_messages_in_portions(tmp_path: Path, monkeypatch: p
     assert (last.parts[0].name, last.parts[0].suffix) == ("message-5.eml", "message=5")
     assert last.parts[0].data.endswith(b"From here on it is text.\nFrom Monday 10:00 in 2026 on\n\n")
     assert opened(tmp_path, last.parts[0].data)[0].title == "Letter 4"
+
+
+HEAD_LINES = (
+    *(b"From: Anna <anna@acme.test>\r\n", b"Subject:  two  spaces \r\n", b"Subject:\r\n folded\r\n\tfurther\r\n"),
+    *(b"to: b@acme.test\n", b"Content-Type: text/html; charset=latin-1\r\n", b"Content-Type: multipart/mixed\r\n"),
+    *(
+        b"Content-Type: message/rfc822\r\n",
+        b"Content-Transfer-Encoding: base64\r\n",
+        b"X-Long: " + b"x" * 101_000 + b"\n",
+    ),
+    *(b"Content-Disposition: " + b"y" * 9_000 + b"\r\n", b"X-Bytes: \xe9\xff\r\n", b": nameless\r\n", b"no colon\r\n"),
+    *(b"From anna Mon Mar  2 10:00:00 2026\n", b"Lone: a\rb\r\n", b" begins with a blank\r\n", b"Empty:\r\n"),
+)
+
+
+@given(
+    st.lists(st.sampled_from(HEAD_LINES), max_size=6), st.sampled_from((b"\r\n", b"\n", b"")), st.binary(max_size=60)
+)
+def test_a_mail_in_one_part_is_parsed_as_the_library_parses_it(head: list[bytes], gap: bytes, body: bytes) -> None:
+    data = (b"".join(head) + gap + body).lstrip()
+    simple = mail.parse_simple(data)
+    if simple is not None:
+        usual = BytesParser(policy=mail.POLICY).parsebytes(data)
+        assert list(simple.raw_items()) == list(usual.raw_items())
+        assert simple.get_payload() == usual.get_payload()
+        assert simple.is_multipart() == usual.is_multipart()
+
+
+def test_nearly_all_mails_in_one_part_are_simple() -> None:
+    assert mail.parse_simple(b"From: a@acme.test\r\nSubject: x\r\n y\r\n\r\nHello.\r\n") is not None

@@ -22,6 +22,9 @@ from gristmill.documents.reading.results import BEGINNING, Bookmark, Inspection,
 from gristmill.documents.reading.web import html_text, markdown
 from gristmill.errors import Permanent
 
+# A head whose lines are headers, and what belongs to them, as nearly all are; and the empty line behind it.
+HEAD = re.compile(rb"((?:[!-9;-~]++:[^\r\n]*+\r?\n(?:[ \t][^\r\n]*+\r?\n)*+)++)\r?\n")
+FIELD = re.compile(r"([!-9;-~]++):[ \t]*+([^\r\n]*+(?:\r?\n[ \t][^\r\n]*+)*+)\r?\n")
 LONGEST = 100_000  # characters of a header: some thousand addresses
 PARAMETERS = 8_000  # … and of one that describes a part: its type, its file name
 ENCODED = 8_000  # characters of a line with encoded words; what is never closed is looked for as often as it is opened
@@ -51,7 +54,11 @@ class BriefHeaders(Compat32):
 
     def header_source_parse(self, sourcelines: list[str]) -> tuple[str, str]:
         name, value = super().header_source_parse(sourcelines)
-        return name, shorten(value, PARAMETERS if name.lower().startswith("content-") else LONGEST)
+        return name, cut_header(name, value)
+
+
+def cut_header(name: str, value: str) -> str:
+    return shorten(value, PARAMETERS if name.lower().startswith("content-") else LONGEST)
 
 
 def shorten(value: str, longest: int = LONGEST) -> str:
@@ -126,10 +133,25 @@ def _parse_mail(path: File) -> OpenedMail:
     data = read_file(path)
     if looks_wide(data):  # somebody saved the mail as text of two-byte characters
         data = decode(data).encode()
+    data = data.lstrip()
     try:
-        return OpenedMail(BytesParser(policy=POLICY).parsebytes(data.lstrip()))
+        return OpenedMail(parse_simple(data) or BytesParser(policy=POLICY).parsebytes(data))
     except RecursionError as error:
         raise Permanent(TOO_DEEP) from error
+
+
+def parse_simple(data: bytes) -> Message | None:
+    """A mail in one part and in good order, as the library would parse it, in a tenth of its time; else None."""
+    head = HEAD.match(data)
+    if head is None:
+        return None
+    message: Message = Message(policy=POLICY)
+    for name, value in FIELD.findall(head[1].decode("ascii", "surrogateescape")):
+        message.set_raw(name, cut_header(name, value))
+    if message.get_content_maintype() in ("multipart", "message"):
+        return None
+    message.set_payload(data[head.end() :].decode("ascii", "surrogateescape"))
+    return message
 
 
 mails = OpenFile(_parse_mail)
@@ -297,11 +319,10 @@ def header(message: Message, name: str) -> str:
     """All values of a header on one line, decoded as well as possible."""
     found = _heads(message)
     plain = name.lower()
-    if plain in found.plain:
-        return found.plain[plain]
     if plain not in found.raw:  # most of those that are asked for
         return ""
-    found.plain[plain] = shorten(", ".join(filter(None, map(unfold, found.raw[plain]))))
+    if plain not in found.plain:
+        found.plain[plain] = shorten(", ".join(filter(None, map(unfold, found.raw[plain]))))
     return found.plain[plain]
 
 

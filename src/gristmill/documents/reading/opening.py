@@ -3,7 +3,6 @@
 import importlib
 import os
 from collections.abc import Sequence
-from dataclasses import replace
 from functools import cache
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any, Protocol, cast
@@ -74,7 +73,7 @@ def read(path: str, type: str, number: int, limits: Limits) -> PageText:
 
 def _read(file: File, type: Type, number: int, limits: Limits) -> PageText:
     page = _format(type).read(file, type, number, limits)
-    return replace(page, text=tidy.page(page.text))
+    return PageText(tidy.page(page.text), page.method, page.words)
 
 
 def read_ahead(data: bytes, name: str, known_type: str | None, limits: Limits) -> ReadAhead | None:

@@ -196,6 +196,8 @@ def _almost_unicode(data: bytes) -> bool:
 def _wide(data: bytes) -> str | None:
     """UTF-16 without its mark: every second byte of European text is zero."""
     head = data[:2048]
+    if 0 not in head:
+        return None
     half = max(len(head) // 2, 1)
     if len(head) >= 4 and head[1::2].count(0) > 0.7 * half and head[::2].count(0) < 0.05 * half:
         return "utf-16-le"

@@ -6,7 +6,6 @@ from typing import Any
 
 CONTROLS = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\x80-\x9f\u200b\u2060\ufeff\ufffe\uffff]")
 SURROGATES = re.compile("[\ud800-\udfff]")
-UNTIDY = re.compile("[\x00-\x08\x0b-\x1f\x7f]")  # of ASCII, all that the two others would change
 LINE_ENDS = re.compile("\r\n?|[\u2028\u2029\x85]")
 LONGEST, MOST = 1_000, 200  # characters of a value, and values of a list
 MARKS, JOINER = 30, "\u034f"  # as Unicode's stream-safe format has it
@@ -16,11 +15,16 @@ BLANK_LINES = re.compile(r"\n[ \t]*\n(?:[ \t]*\n)+")
 
 def tidy(text: str) -> str:
     """The same text without what a database or a reader would stumble over."""
-    if text.isascii() and not UNTIDY.search(text):  # most of what is tidied was tidied before
+    if _is_plain(text):  # most of what is tidied was tidied before
         return text
     text = LINE_ENDS.sub("\n", text)
     text = SURROGATES.sub("�", CONTROLS.sub("", text))
     return text if text.isascii() else unicodedata.normalize("NFC", UNSAFE.sub(_stream_safe, text))
+
+
+def _is_plain(text: str) -> bool:
+    """Whether nothing of it would change: it is ASCII that is printed, tabs and line ends."""
+    return text.isascii() and text.replace("\n", "").replace("\t", "").isprintable()
 
 
 def _stream_safe(found: re.Match[str]) -> str:

@@ -8,7 +8,6 @@ from itertools import islice
 from typing import NamedTuple
 
 from gristmill.errors import Unsafe
-from gristmill.sources.link.canonical import canonicalise
 from gristmill.sources.link.model import FoundLink
 
 LONGEST_TEXT = 2_000_000  # characters that are looked through
@@ -122,6 +121,8 @@ def _describe(text: str, spot: _Spot) -> FoundLink | None:
     raw = spot.raw.strip()
     if len(raw) > LONGEST or not raw.lower().startswith(("http://", "https://", "www.")):
         return None
+    from gristmill.sources.link.canonical import canonicalise  # noqa: PLC0415 slow to load, and most mails have no links
+
     try:
         location = canonicalise(raw)
     except Unsafe:
