@@ -1,10 +1,11 @@
 """The worker: registers, works, comes back after it lost its leases, and stops in good order."""
 
 import asyncio
+import gc
 import os
 import socket
-from collections.abc import Coroutine, Sequence
-from contextlib import suppress
+from collections.abc import Coroutine, Generator, Sequence
+from contextlib import contextmanager, suppress
 from typing import Any, TypeVar
 
 from gristmill.db import Database, Tx, queries
@@ -24,6 +25,9 @@ from gristmill.telemetry import WorkerMetrics, log
 R = TypeVar("R")
 
 SQL = queries("gristmill.queue.worker", "worker.sql")
+# Objects that are made until the next search for cycles, and how often a search goes further. Claims and answers come
+# in hundreds, live for a moment and have no cycles: to search them as often as is usual takes a tenth of the time.
+SELDOM = (20_000, 20, 50)
 SAY_LIMIT = 5.0  # seconds; we must end even if the database is away
 
 
@@ -70,10 +74,11 @@ class Worker:
         self._stopping.set()
 
     async def run(self) -> None:
-        while not self._stopping.is_set():
-            self._lost.clear()
-            self._taken_back = False
-            await self._shift()
+        with _collect_seldom():
+            while not self._stopping.is_set():
+                self._lost.clear()
+                self._taken_back = False
+                await self._shift()
 
     @property
     def alive(self) -> bool:
@@ -223,3 +228,13 @@ class Worker:
                 await tx.one(SQL["set_worker_state"], worker=self.id, state=state)
             return True
         return False
+
+
+@contextmanager
+def _collect_seldom() -> Generator[None]:
+    usual = gc.get_threshold()
+    gc.set_threshold(*SELDOM)
+    try:
+        yield
+    finally:
+        gc.set_threshold(*usual)
