@@ -38,7 +38,12 @@ def array(numbers: Iterable[int]) -> str:
 
 def text_array(texts: Iterable[str | None]) -> str:
     """The same for texts; a list as parameter takes ten times as long, a fifth of all that a worker did for a mail."""
-    escaped = ["NULL" if one is None else '"' + one.replace("\\", "\\\\").replace('"', '\\"') + '"' for one in texts]
+    wanted = list(texts)
+    if wanted and None not in wanted:
+        joined = '","'.join(cast(list[str], wanted))
+        if joined.count('"') == 2 * len(wanted) - 2 and "\\" not in joined:  # nearly always: nothing is to be escaped
+            return '{"' + joined + '"}'
+    escaped = ["NULL" if one is None else '"' + one.replace("\\", "\\\\").replace('"', '\\"') + '"' for one in wanted]
     return "{" + ",".join(escaped) + "}"
 
 

@@ -130,10 +130,13 @@ class Tx:
             for piece in pieces:
                 await copy.write(piece)
 
-    async def add_rows(self, copying: Query, inserting: Query, rows: Sequence[NamedTuple]) -> None:
+    async def add_rows(
+        self, copying: Query, inserting: Query, rows: Sequence[NamedTuple], *, types: Sequence[str] = ()
+    ) -> None:
         """Write whole rows: by COPY, or by an INSERT from JSON where COPY does not pay or is not allowed.
 
-        PostgreSQL has no COPY for a client that is bound by row-level security.
+        PostgreSQL has no COPY for a client that is bound by row-level security. The `types` of all columns are for a
+        COPY in the binary format, in which many bytes are not written out as text.
         """
         if self.seen_from is not None or len(rows) < COPY_FROM:
             if rows:
@@ -143,6 +146,8 @@ class Tx:
             return
         await self.flush()
         async with self._connection.cursor() as cursor, cursor.copy(copying) as copy:
+            if types:
+                copy.set_types(types)
             for row in rows:
                 await copy.write_row(row)
 

@@ -28,12 +28,12 @@ SELECT id, scope, urn, version, hash, container, name, (given #>> '{}')::jsonb, 
        pages, task, opening
   FROM json_populate_recordset(NULL::document, %(rows)s::json);
 
--- name: copy_phases
-COPY phase (document, ordinal, name, unit, shown, scope, task) FROM STDIN;
-
--- name: insert_phases
+-- name: add_phases
 INSERT INTO phase (document, ordinal, name, unit, shown, scope, task)
-SELECT document, ordinal, name, unit, shown, scope, task FROM json_populate_recordset(NULL::phase, %(rows)s::json);
+SELECT p.document, k.ordinal, k.name, k.unit, k.shown, p.scope, p.task
+  FROM unnest(%(documents)s::bigint[], %(scopes)s::int[], %(ordinals)s::smallint[], %(tasks)s::bigint[])
+         AS p (document, scope, ordinal, task)
+  JOIN phase_kind k USING (ordinal);
 
 -- name: copy_pages
 COPY page (document, number, scope, method, text, key, words) FROM STDIN;

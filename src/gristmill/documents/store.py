@@ -83,16 +83,16 @@ async def create(tx: Tx, versions: Sequence[Version]) -> list[DocumentId]:
         return []
     ids = await tx.values(SQL["reserve_documents"], Column[DocumentId], n=len(versions))
     phases = await list_phases(tx)
-    kinds = [(phase.ordinal, phase.name, phase.unit, phase.shown) for phase in phases]
     planted = await plant_trees(tx, _sow(ids, versions, phases))
     made = list(zip(ids, versions, planted, strict=True))
     await tx.add_rows(SQL["copy_documents"], SQL["insert_documents"], [_make_row(*one) for one in made])
-    groups = [
-        _PhaseRow(id_, *one, version.scope, group)
-        for id_, version, tree in made
-        for one, group in zip(kinds, tree.branches, strict=True)
-    ]
-    await tx.add_rows(SQL["copy_phases"], SQL["insert_phases"], groups)
+    await tx.execute(
+        SQL["add_phases"],
+        documents=array(id_ for id_ in ids for _ in phases),
+        scopes=array(version.scope for version in versions for _ in phases),
+        ordinals=array([phase.ordinal for phase in phases] * len(ids)),
+        tasks=array(group for tree in planted for group in tree.branches),
+    )
     pages = [row for id_, version in zip(ids, versions, strict=True) for row in _make_pages(id_, version)]
     await tx.add_rows(SQL["copy_pages"], SQL["insert_pages"], pages)
     return ids
@@ -116,18 +116,6 @@ class _NewRow(NamedTuple):
     pages: int | None
     task: TaskId
     opening: TaskId
-
-
-class _PhaseRow(NamedTuple):
-    """A row of `phase`; in the order of `copy_phases`."""
-
-    document: DocumentId
-    ordinal: int
-    name: str
-    unit: str
-    shown: bool
-    scope: ScopeId
-    task: TaskId
 
 
 class _PageRow(NamedTuple):

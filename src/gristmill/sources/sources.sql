@@ -175,7 +175,7 @@ UPDATE source_item SET external = %(new)s, leaving = false
 DELETE FROM source_raw WHERE item = ANY (%(items)s);
 
 -- name: copy_raw
-COPY source_raw (item, n, scope, bytes) FROM STDIN;
+COPY source_raw (item, n, scope, bytes) FROM STDIN (FORMAT binary);
 
 -- name: insert_raw
 INSERT INTO source_raw (item, n, scope, bytes)
@@ -212,7 +212,7 @@ SELECT i.id, i.source, s.name AS source_name, s.kind, i.scope, p.client, p.proje
   JOIN source_item i ON i.id = wanted.id AND i.version = wanted.version
   JOIN source s ON s.id = i.source
   JOIN scope p ON p.id = s.scope
- WHERE i.state = 'NEW';
+ WHERE (i.state = 'NEW') IS TRUE;  -- IS TRUE, here and below: else the planner may look through all that wait, for each portion
 
 -- name: load_raw
 SELECT item, bytes FROM source_raw WHERE item = ANY (%(items)s) ORDER BY item, n;
@@ -220,7 +220,7 @@ SELECT item, bytes FROM source_raw WHERE item = ANY (%(items)s) ORDER BY item, n
 -- name: hold_items
 -- nobody else changes them until the transaction ends; without those of which a newer version has come
 SELECT i.id, i.version FROM source_item i JOIN unnest(%(ids)s::bigint[], %(versions)s::int[]) AS w (id, version) ON w.id = i.id
- WHERE i.version = w.version AND i.state = 'NEW' ORDER BY i.id FOR UPDATE OF i;
+ WHERE i.version = w.version AND (i.state = 'NEW') IS TRUE ORDER BY i.id FOR UPDATE OF i;
 
 -- name: find_twins
 -- other items that are, or were, handed on under the same URN: of mails the first, which keeps its URN; else the newest, which
@@ -242,7 +242,7 @@ WITH finished AS (
     FROM unnest(%(ids)s::bigint[], %(types)s::text[], %(urns)s::text[], %(digests)s::bytea[], %(threads)s::text[],
                 %(sent)s::boolean[], %(documents)s::bigint[], %(updates)s::timestamptz[], %(titles)s::text[])
            AS f (id, type, urn, digest, thread, sent, document, updated_at, title)
-   WHERE i.id = f.id AND i.state = 'NEW'
+   WHERE i.id = f.id AND (i.state = 'NEW') IS TRUE
 )
 DELETE FROM source_raw WHERE item = ANY (%(ids)s::bigint[]);
 

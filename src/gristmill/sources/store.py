@@ -60,6 +60,9 @@ class _RawRow(NamedTuple):
     bytes: bytes
 
 
+RAW_TYPES = ("int8", "int4", "int4", "bytea")  # of these columns
+
+
 class Kept(NamedTuple):
     """An item that was written."""
 
@@ -192,7 +195,7 @@ async def _keep_raw(
         for content in (items[row.external].content,)
         for n, start in enumerate(range(0, len(content), PIECE))
     ]
-    await tx.add_rows(SQL["copy_raw"], SQL["insert_raw"], rows)
+    await tx.add_rows(SQL["copy_raw"], SQL["insert_raw"], rows, types=RAW_TYPES)
 
 
 async def forget_ids(tx: Tx, source: Source, externals: Sequence[str]) -> int:
@@ -206,6 +209,8 @@ async def forget_ids(tx: Tx, source: Source, externals: Sequence[str]) -> int:
 
 def make_keepable(text: str) -> str:
     """Text that the database takes, whatever somebody outside put into it."""
+    if text.isascii() and "\0" not in text:
+        return text
     return text.encode(errors="backslashreplace").decode().replace("\0", "\\0")
 
 

@@ -30,7 +30,9 @@ CREATE OR REPLACE TRIGGER document_gone AFTER DELETE ON document REFERENCING OLD
 CREATE OR REPLACE FUNCTION demand_documents_of_phases() RETURNS trigger LANGUAGE plpgsql
 SECURITY DEFINER SET search_path FROM CURRENT SET plan_cache_mode = force_generic_plan SET enable_seqscan = off AS $$
 BEGIN
-  IF EXISTS (SELECT FROM fresh f WHERE NOT EXISTS (SELECT FROM document d WHERE d.id = f.document AND d.scope = f.scope)) THEN
+  -- `+ 0` on purpose: a plan that is made while there are no documents would else look through all of a scope for each
+  IF EXISTS (SELECT FROM (SELECT DISTINCT document, scope FROM fresh) f
+              WHERE NOT EXISTS (SELECT FROM document d WHERE d.id = f.document AND d.scope + 0 = f.scope)) THEN
     RAISE foreign_key_violation USING MESSAGE = 'a phase belongs to a document of its scope';
   END IF;
   RETURN NULL;
@@ -119,6 +121,7 @@ DECLARE
   bodies bytea[];
   missing bytea[];
   held bytea[];
+  found bytea[] := '{}';  -- those that were here before us
   piece int := 1 << 20;
 BEGIN
   SELECT array_agg(digest ORDER BY digest), array_agg(body ORDER BY digest) INTO digests, bodies
@@ -130,21 +133,31 @@ BEGIN
       INSERT INTO blob (hash, size)
       SELECT digest, length(g.body) FROM unnest(digests, bodies) AS g (digest, body) JOIN unnest(missing) AS m (digest) USING (digest)
        ORDER BY digest
-      ON CONFLICT (hash) DO NOTHING RETURNING hash
+      ON CONFLICT (hash) DO NOTHING RETURNING id, hash
+    ), written AS (  -- nobody else knows these rows yet, so they have no pieces: nothing needs to be looked up
+      INSERT INTO blob_piece (blob, n, bytes)
+      SELECT m.id, i, substr(g.body, i * piece + 1, piece)
+        FROM made m JOIN unnest(digests, bodies) AS g (digest, body) ON g.digest = m.hash
+       CROSS JOIN generate_series(0, (length(g.body) - 1) / piece) AS i
+       WHERE length(g.body) > 0
     )
     SELECT coalesce(array_agg(hash), '{}') INTO held FROM made;
     missing := ARRAY (SELECT unnest(missing) EXCEPT SELECT unnest(held) ORDER BY 1);
     EXIT WHEN cardinality(missing) = 0;
     held := ARRAY (SELECT hash FROM blob WHERE hash = ANY (missing) ORDER BY hash FOR KEY SHARE);
+    found := found || held;
     missing := ARRAY (SELECT unnest(missing) EXCEPT SELECT unnest(held) ORDER BY 1);
   END LOOP;
-  INSERT INTO blob_piece (blob, n, bytes)
-  SELECT b.id, i, substr(g.body, i * piece + 1, piece)
-    FROM unnest(digests, bodies) AS g (digest, body)
-    JOIN blob b ON b.hash = g.digest
-   CROSS JOIN generate_series(0, (length(g.body) - 1) / piece) AS i
-   WHERE length(g.body) > 0 AND NOT EXISTS (SELECT FROM blob_piece p WHERE p.blob = b.id)
-  ON CONFLICT DO NOTHING;
+  IF cardinality(found) > 0 THEN
+    INSERT INTO blob_piece (blob, n, bytes)
+    SELECT b.id, i, substr(g.body, i * piece + 1, piece)
+      FROM unnest(digests, bodies) AS g (digest, body)
+      JOIN unnest(found) AS f (digest) USING (digest)
+      JOIN blob b ON b.hash = g.digest
+     CROSS JOIN generate_series(0, (length(g.body) - 1) / piece) AS i
+     WHERE length(g.body) > 0 AND NOT EXISTS (SELECT FROM blob_piece p WHERE p.blob = b.id)
+    ON CONFLICT DO NOTHING;
+  END IF;
   PERFORM note_claim(digest) FROM unnest(digests) AS digest;
 END $$;
 

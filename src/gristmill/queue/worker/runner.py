@@ -232,7 +232,8 @@ class Runner:
                         place, answer = read_placed_answer(placed, waiting, handler.letter.kind)
                         claim = waiting.pop(place)
                         yield claim, self._read_member(claim, answer)
-                        _restart_clock(waiting.values())
+                        if handler.streams:  # the answers of others come all at once
+                            _restart_clock(waiting.values())
                 check_all_answered(len(fitting) - len(waiting), len(fitting), handler.letter.kind)
         except asyncio.CancelledError:
             for claim in waiting.values():
