@@ -6,9 +6,11 @@ import json
 import pytest
 
 from gristmill.db import Database
+from gristmill.ids import WorkItemId
 from gristmill.models import FakeEmbedder
+from gristmill.qualifier.model import SAME_ID
 from gristmill.qualifier.qualification import qualify_many
-from gristmill.qualifier.store import ItemDraft, make_item
+from gristmill.qualifier.store import ItemDraft, get_item, make_item, warn_item
 from gristmill.qualifier.texts import load_item_texts
 from gristmill.rooms import Tools
 from gristmill.scopes import Scope, scope_id
@@ -100,3 +102,14 @@ def test_why_prints_the_rules_and_marks_their_words(cli, item):
     told = json.loads(cli("item", "why", str(item), "--json").out)
     assert [one["rule"] for one in told["path"]] == ["actionable", "no_deadline"]
     assert cli("item", "why", "999").code == 1
+
+
+def test_why_shows_the_warning_of_a_mail_that_may_be_forged(cli, item, url):
+    async def warn() -> None:
+        async with Database(url) as db, db.transaction() as tx:
+            await warn_item(tx, await get_item(tx, WorkItemId(item)), SAME_ID)
+
+    assert json.loads(cli("item", "why", str(item), "--json").out)["warning"] is None
+    asyncio.run(warn())
+    assert "it may be forged." in " ".join(cli("item", "why", str(item)).out.split())
+    assert json.loads(cli("item", "why", str(item), "--json").out)["warning"] == SAME_ID

@@ -16,14 +16,15 @@ AUTHORS = {"rules": "rules", "convention": "a convention", "llm": "the LLM"}
 def show_reasons(why: Explanation) -> RenderableType:
     """Sentences with their numbers, then the words, each with the numbers of the rules that went by it."""
     decision = why.decision
+    warning = [Text(why.warning, style="yellow")] if why.warning else []
     if decision is None:
-        return Text(why.sentence)
+        return Group(*warning, Text(why.sentence))
     head = f"{decision.route.replace('_', ' ')}, {decision.urgency}"
     head += f", for {decision.assign}" if decision.assign else ""
     head += f", from {format_moment(decision.scheduled_at)}" if decision.scheduled_at else ""
     told = Text(f"Decided {format_moment(decision.decided_at)} by {AUTHORS[decision.author]}: {head}", style="bold")
     waits = [Text(why.waits)] if why.waits else []
-    return Group(told, *waits, *_list_steps(why), *(_show_excerpt(one) for one in why.excerpts))
+    return Group(told, *warning, *waits, *_list_steps(why), *(_show_excerpt(one) for one in why.excerpts))
 
 
 def _list_steps(why: Explanation) -> Iterator[Text]:
@@ -50,7 +51,9 @@ def _show_excerpt(excerpt: MarkedExcerpt) -> Text:
 def describe_reasons(why: Explanation) -> dict[str, Any]:
     """The same for programs."""
     decision = why.decision
-    told: dict[str, Any] = {"item": why.item.id, "state": why.item.state, "sentence": why.sentence, "waits": why.waits}
+    item = why.item
+    told: dict[str, Any] = {"item": item.id, "state": item.state, "sentence": why.sentence, "waits": why.waits}
+    told["warning"] = item.warning
     if decision is None:
         return told
     named = ("decided_at", "author", "route", "urgency", "deadline", "scheduled_at", "target", "assign", "inputs")

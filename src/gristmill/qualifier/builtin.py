@@ -120,9 +120,9 @@ def find_obstacle(case: BuiltinCase) -> ItemQuestion | None:
 
 
 def is_answered(case: BuiltinCase) -> bool:
-    """Whether a reply is drafted: somebody waits for one, and the text does not want to lead astray."""
+    """Whether a reply is drafted: somebody waits for one, and the mail is neither to lead astray nor perhaps forged."""
     suspected = case.memory is not None and bool(case.memory.data.get("suspicion"))
-    return case.item.type in ANSWERED_TYPES and not suspected
+    return case.item.type in ANSWERED_TYPES and not suspected and not case.item.is_double
 
 
 async def _take_step(writer: "LlmWriter | TemplateWriter", step: str, case: BuiltinCase, kept: dict[str, Any]) -> Any:

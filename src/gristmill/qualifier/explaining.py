@@ -52,6 +52,11 @@ class Explanation:
             return self.waits or f"It is {self.item.state.replace('_', ' ')}, and nothing was decided yet."
         return " ".join(step.sentence for step in self.steps)
 
+    @property
+    def warning(self) -> str | None:
+        """The warning on the item, unless a step of its decision says the same."""
+        return None if self.item.warning in [step.sentence for step in self.steps] else self.item.warning
+
 
 async def explain_item(tx: Tx, id_: WorkItemId) -> Explanation:
     """The last decision about an item, with its words; and what it waits for, if it waits.
