@@ -306,6 +306,29 @@ async def test_mcp_tools_see_what_the_key_sees(web: Web) -> None:
                 assert "There is no" in refused.content[0].text
 
 
+async def test_mcp_names_the_argument_that_is_wrong_in_one_sentence(web: Web) -> None:
+    async with listen(web) as address, open_mcp(web, address, OWN) as client:
+        for tool, given, sentence in (
+            ("read_document", {}, "The argument document of read_document is wrong: it is missing."),
+            ("read_document", {"document": "x"}, "document of read_document is wrong: it is “x”, which is not a whole"),
+            ("search", {"query": "q" * 2_001}, "and may have at most 2000 characters."),
+            ("search", {"query": "q", "limit": 51}, "limit of search is wrong: it is “51”, and must be at most 50."),
+        ):
+            refused = await client.call_tool(tool, given)
+            assert refused.is_error
+            assert sentence in refused.content[0].text
+            assert not any(word in refused.content[0].text for word in ("pydantic", "validation", "\n"))
+
+
+@pytest.mark.parametrize("body", [[], {}, "text", [{"jsonrpc": "2.0", "id": 1, "method": "ping"}]])
+async def test_mcp_says_what_a_message_must_be(web: Web, body: Any) -> None:
+    async with listen(web) as address, httpx2.AsyncClient() as http:
+        headers = {"Authorization": f"Bearer {web.keys[OWN]}", "Accept": "application/json, text/event-stream"}
+        answer = await http.post(f"{address}/mcp", json=body, headers=headers)
+    assert (answer.status_code, answer.json()["error"]["code"]) == (400, -32600)
+    assert answer.json()["error"]["message"].startswith("The body must be one message of JSON-RPC 2.0")
+
+
 async def test_mcp_needs_a_key(web: Web) -> None:
     answer = await web.client(None).post("/mcp", json={"jsonrpc": "2.0", "id": 1, "method": "tools/list"})
     assert (answer.status_code, answer.headers["content-type"]) == (401, "application/problem+json")

@@ -136,6 +136,8 @@ def _describe_allowed(kind: str, limits: Mapping[str, Any]) -> str:
             return f"and must be {_list_alternatives(limits['pattern'])}"
         case "string_too_short":
             return "and must have at least 1 character" if limits["min_length"] == 1 else _count_characters(limits)
+        case "string_too_long":
+            return f"and may have at most {limits['max_length']} characters"
         case _ if kind.startswith("int"):
             return "which is not a whole number"
         case _ if kind.startswith("bool"):

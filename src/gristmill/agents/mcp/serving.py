@@ -1,11 +1,17 @@
 """The MCP server behind `/mcp`: it reads its calls from the web server, and asks the request who calls."""
 
 import asyncio
+from http import HTTPStatus
 from typing import Any
 
 from mcp.server.mcpserver import Context
 from mcp.server.transport_security import TransportSecuritySettings
-from starlette.types import Receive, Send
+from mcp_types import INVALID_REQUEST, ErrorData, JSONRPCError, jsonrpc_message_adapter
+from pydantic import ValidationError
+from pydantic_core import from_json
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.types import Message, Receive, Send
 from starlette.types import Scope as Connection
 
 from gristmill.agents.ask.api import asking_of
@@ -43,7 +49,40 @@ class McpServing:
 
     async def handle(self, connection: Connection, receive: Receive, send: Send) -> None:
         await self._is_open.wait()
+        if connection["method"] == "POST":
+            body = await Request(connection, receive).body()
+            if wrong := find_fault(body):
+                await refuse_message(wrong)(connection, receive, send)
+                return
+            receive = give_again(body, receive)
         await self._server.session_manager.handle_request(connection, receive, send)
+
+
+def find_fault(body: bytes) -> str | None:
+    """Why a body is no message; the library would answer with the text of its validator, many lines of it."""
+    try:
+        jsonrpc_message_adapter.validate_python(from_json(body), by_name=False)
+    except ValidationError:
+        return "The body must be one message of JSON-RPC 2.0: an object with “jsonrpc”, “id”, “method” and “params”."
+    except ValueError:  # it is not JSON: of this, the library tells the place in one sentence
+        return None
+    return None
+
+
+def refuse_message(wrong: str) -> Response:
+    error = JSONRPCError(jsonrpc="2.0", id=None, error=ErrorData(code=INVALID_REQUEST, message=wrong))
+    said = error.model_dump_json(by_alias=True, exclude_unset=True)
+    return Response(said, HTTPStatus.BAD_REQUEST, media_type="application/json")
+
+
+def give_again(body: bytes, receive: Receive) -> Receive:
+    """A body that was read, for the library to read; what comes after it comes from the caller."""
+    messages: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
+
+    async def receive_again() -> Message:
+        return messages.pop() if messages else await receive()
+
+    return receive_again
 
 
 def find_seat(ctx: Context[Any, Any]) -> Seat:

@@ -7,8 +7,8 @@ from typing import Annotated, Any
 import msgspec
 from mcp.server.mcpserver import Context, MCPServer
 from mcp.server.mcpserver.exceptions import ToolError
-from mcp_types import ToolAnnotations
-from pydantic import Field
+from mcp_types import CallToolResult, InputRequiredResult, ToolAnnotations
+from pydantic import Field, ValidationError
 
 from gristmill.agents.ask.api import answer_whole
 from gristmill.agents.ask.service import AskService
@@ -21,6 +21,7 @@ from gristmill.qualifier import STATES, ItemState, WorkItem, explain_item
 from gristmill.qualifier import list_items as list_work
 from gristmill.scopes import GLOBAL, Scope
 from gristmill.serving import Problem
+from gristmill.settings import explain_reason
 
 READING = ToolAnnotations(read_only_hint=True, open_world_hint=False)
 INSTRUCTIONS = """What is stored in Gristmill: documents, mails, meetings, records, and the graph of what they name.
@@ -237,8 +238,27 @@ def write_json(value: Any) -> str:
     return msgspec.json.encode(value).decode()
 
 
+class PlainServer(MCPServer[Any]):
+    """Says in one sentence which argument of a call is wrong; the library shows the text of its own validator."""
+
+    async def call_tool(
+        self, name: str, arguments: dict[str, Any], context: Context[Any, Any] | None = None
+    ) -> CallToolResult | InputRequiredResult:
+        try:
+            return await super().call_tool(name, arguments, context)
+        except ToolError as error:
+            if isinstance(wrong := error.__cause__, ValidationError):
+                raise ToolError(explain_arguments(name, wrong)) from wrong
+            raise
+
+
+def explain_arguments(tool: str, wrong: ValidationError) -> str:
+    first = wrong.errors()[0]
+    return f"The argument {'.'.join(map(str, first['loc']))} of {tool} is wrong: {explain_reason(first)}."
+
+
 def make_server(asking: AskService, find_seat: FindSeat) -> MCPServer[Any]:
-    server: MCPServer[Any] = MCPServer("gristmill", title="Gristmill", instructions=INSTRUCTIONS, log_level="ERROR")
+    server = PlainServer("gristmill", title="Gristmill", instructions=INSTRUCTIONS, log_level="ERROR")
     add_tools(server, asking, find_seat)
     return server
 
