@@ -205,6 +205,23 @@ async def test_a_body_that_is_no_json_object_is_told_what_to_send(web: Web, path
     assert answer.json()["detail"].startswith("The body must be a JSON object")
 
 
+@pytest.mark.parametrize(
+    ("body", "sentence"),
+    [
+        (b"{bad", "The body is not JSON: Expecting property name enclosed in double quotes at character 2."),
+        (b'{"name": "a', "The body is not JSON: Unterminated string starting at character 10."),
+        (b'{"name": "\\q"}', "The body is not JSON: Invalid \\escape at character 11."),
+        (b"[" * 100_000, "The JSON of the body is nested too deep"),
+        (b'{"name": "\xff"}', "The body is not UTF-8 text."),
+    ],
+)
+async def test_a_body_that_is_no_json_is_told_the_place(web: Web, body: bytes, sentence: str) -> None:
+    kind = {"Content-Type": "application/json"}
+    answer = await web.client("operator").post("/api/keys", content=body, headers=kind)
+    assert answer.status_code == 422
+    assert answer.json()["detail"].startswith(sentence)
+
+
 async def test_a_wrong_value_is_not_repeated(web: Web) -> None:
     answer = await web.client("operator").post("/api/keys", json={"name": "a", "role": "sesame-secret"})
     assert answer.status_code == 422

@@ -1,7 +1,9 @@
 """Whatever goes wrong becomes one shape: problem+json for programs, a page for people; no answer shows our insides."""
 
+from collections.abc import Mapping
 from http import HTTPStatus
 from secrets import token_hex
+from typing import Any
 
 from fastapi.exceptions import RequestValidationError
 from fastapi.requests import Request
@@ -16,6 +18,7 @@ from gristmill.serving import Problem, describe_problem, services_of
 from gristmill.telemetry import log
 
 NO_OBJECT = "model_attributes_type"  # pydantic's word for a body that is a list, a text or not read as JSON at all
+NO_JSON = "json_invalid"  # FastAPI's word for a body that says it is JSON, and is not
 MOST_FAULTS = 5  # wrong values of one request that are named
 PROGRAMS = ("/api/", "/v1/", "/mcp", "/healthz", "/readyz", "/metrics", "/static/")
 OPENAI = "/v1/"  # its clients look for an object `error`
@@ -53,6 +56,10 @@ def explain_failure(error: Exception, scope: Scope) -> Problem:
             return describe_faults(error)
         case HTTPException(__cause__=Problem() as refusal):  # of a body that was refused while FastAPI read it
             return refusal
+        case HTTPException(__cause__=RecursionError()):
+            return Problem(422, "The JSON of the body is nested too deep: put fewer lists and objects into each other.")
+        case HTTPException(__cause__=UnicodeDecodeError()):
+            return Problem(422, "The body is not UTF-8 text.")
         case HTTPException():
             return describe_http_error(error)
         case ClientDisconnect():  # nobody hears it, and it is no fault of ours
@@ -89,9 +96,18 @@ def describe_faults(error: RequestValidationError) -> Problem:
     """Which values are wrong and why, without repeating them: they may be secrets, or as long as a book."""
     if any(one["type"] == NO_OBJECT and one["loc"] == ("body",) for one in error.errors()):
         return Problem(422, "The body must be a JSON object, sent with the header Content-Type: application/json.")
+    if broken := [one for one in error.errors() if one["type"] == NO_JSON]:
+        return describe_broken_json(broken[0])
     faults = [{"at": ".".join(map(str, one["loc"])), "wrong": str(one["msg"])} for one in error.errors()[:MOST_FAULTS]]
     first = faults[0] if faults else {"at": "the request", "wrong": "it cannot be read"}
     return Problem(422, f"{first['at']} is wrong: {first['wrong']}.", faults=faults)
+
+
+def describe_broken_json(fault: Mapping[str, Any]) -> Problem:
+    """What the parser expected, and where: it counts from 0, people from 1."""
+    place = int(fault["loc"][-1]) + 1
+    wrong = str(fault["ctx"]["error"]).rstrip(": ").removesuffix(" at")
+    return Problem(422, f"The body is not JSON: {wrong} at character {place}.")
 
 
 def answer_problem(request: Request, problem: Problem) -> Response:
