@@ -84,6 +84,14 @@ def test_a_folder_called_gristmill_toml_is_refused(here: Path) -> None:
         load()
 
 
+def test_a_file_that_is_no_text_is_told_with_its_path(here: Path) -> None:
+    (here / "gristmill.toml").write_bytes(b"\xa6\x00\xff")
+    with pytest.raises(Refused) as refused:
+        load()
+    assert str(refused.value).startswith(f"{(here / 'gristmill.toml').resolve()} is not UTF-8 text")
+    assert "codec" not in str(refused.value)
+
+
 def test_a_secret_that_is_wrong_is_not_shown(here: Path) -> None:
     (here / "gristmill.toml").write_text("[llm]\nkey = ['hush']")
     with pytest.raises(Refused) as refused:

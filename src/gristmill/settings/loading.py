@@ -50,7 +50,9 @@ def _read_file() -> dict[str, Any]:
         raise Refused(f"{path.resolve()} is not a file: move it away, or write your settings into a file of that name.")
     try:
         return tomllib.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as wrong:
+    except UnicodeDecodeError as wrong:
+        raise Refused(f"{path.resolve()} is not UTF-8 text: save it as UTF-8, or write it anew.") from wrong
+    except tomllib.TOMLDecodeError as wrong:
         raise Refused(f"{FILE} cannot be read: {wrong}.") from wrong
     except OSError as wrong:
         raise Refused(f"{path.resolve()} cannot be read ({wrong.strerror}).") from wrong
