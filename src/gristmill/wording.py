@@ -45,5 +45,10 @@ def show_unseen(text: str) -> str:
     return "".join(f"⟨U+{ord(one):04X}⟩" if _is_unseen(one) else one for one in str(text))
 
 
+def show_in_line(text: str) -> str:
+    """The same in one line: a line break or a tab in a name would look like the next row of a table."""
+    return show_unseen(text).replace("\n", "⟨U+000A⟩").replace("\t", "⟨U+0009⟩")
+
+
 def _is_unseen(character: str) -> bool:
     return character not in "\n\t" and unicodedata.category(character) in ("Cc", "Cf", "Co", "Cn", "Zl", "Zp")

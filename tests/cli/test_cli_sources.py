@@ -1,10 +1,12 @@
 """`gristmill source`: a person names a source, looks at it, and removes it."""
 
+import asyncio
 from pathlib import Path
 
 import pytest
 
 from gristmill.cli.sources import name_loss
+from gristmill.db import Database
 from gristmill.wording import join_sentences
 
 
@@ -38,6 +40,21 @@ def test_a_source_that_is_removed_takes_its_folder_on_this_machine_with_it(
     assert cli("source", "rm", "letters", "--yes").code == 0
     assert not clone.parent.exists()
     assert clone.parent.parent.exists()
+
+
+def test_a_line_break_in_the_name_of_an_item_breaks_no_table(cli, letters: Path, url: str) -> None:
+    cli("source", "add", "eml", "letters", f"path={letters}")
+
+    async def note() -> None:
+        async with Database(url) as db, db.transaction() as tx:
+            row = "SELECT id, scope, %(name)s, 'NEW' FROM source"
+            put = f"INSERT INTO source_item (source, scope, external, state) {row}"
+            await tx.execute(put, name="a\nb\u202e.eml")
+
+    asyncio.run(note())
+    head, row = cli("source", "items", "letters").out.splitlines()
+    assert head.startswith("state")
+    assert "a⟨U+000A⟩b⟨U+202E⟩.eml" in row
 
 
 def test_verify_says_what_is_missing_and_ends_with_one(cli, letters: Path) -> None:

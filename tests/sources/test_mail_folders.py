@@ -63,3 +63,14 @@ async def test_another_mail_under_a_known_message_id_in_a_folder_takes_nobodys_p
     assert len(items) == 2
     (marked,) = await farm.rows("SELECT meta ->> 'same_id_as' AS said FROM document WHERE meta ? 'same_id_as'")
     assert marked.said == "one@acme.test"
+
+
+async def test_a_link_in_a_folder_is_called_a_link(farm: Farm, tmp_path: Path) -> None:
+    box = tmp_path / "box"
+    box.mkdir()
+    (tmp_path / "elsewhere.eml").write_bytes(a_mail(1))
+    (box / "link.eml").symlink_to(tmp_path / "elsewhere.eml")
+    source = await farm.add("eml", path=str(box))
+    await farm.work()
+    (item,) = await farm.items(source)
+    assert (item.state, item.error) == ("SET_ASIDE", "It is a link, and links are not followed.")

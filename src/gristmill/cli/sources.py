@@ -41,7 +41,7 @@ from gristmill.sources import (
     retry_set_aside,
     show_options,
 )
-from gristmill.wording import format_count
+from gristmill.wording import format_count, show_in_line
 
 app = typer.Typer(no_args_is_help=True)
 Name = Annotated[str, typer.Argument(help="The name of the source.")]
@@ -217,9 +217,7 @@ def items(
     Example: gristmill source items letters --state SET_ASIDE
     """
     found = run(_items(name, client, project, state, limit))
-    rows = [(one.state, one.external, one.urn, one.document, one.error or one.title) for one in found]
-    columns = ["state", "~id", "~urn", ">document", "title or error"]
-    emit(json, found, lambda: make_table(columns, rows, empty="There are none."))
+    emit(json, found, lambda: _show_items(found))
 
 
 @app.command()
@@ -386,6 +384,15 @@ def _show_table(found: Sequence[SourceShown]) -> RenderableType:
     ]
     columns = ["~source", "kind", "scope", "status", "last success", "next", ">items", ">waiting", ">set aside", "how"]
     return make_table(columns, rows, empty="There is no source yet: gristmill source add names one.")
+
+
+def _show_items(found: Sequence[ItemRow]) -> RenderableType:
+    def show(text: str | None) -> str | None:
+        return text and show_in_line(text)
+
+    rows = [(one.state, show(one.external), show(one.urn), one.document, show(one.error or one.title)) for one in found]
+    columns = ["state", "~id", "~urn", ">document", "title or error"]
+    return make_table(columns, rows, empty="There are none.")
 
 
 def _count(one: SourceShown) -> tuple[int, int, int]:

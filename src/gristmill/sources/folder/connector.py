@@ -1,6 +1,7 @@
 """A folder as a connector: every file of a kind is an item, known by its path, marked by its time and size."""
 
 import asyncio
+import errno
 import os
 import stat
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
@@ -105,10 +106,16 @@ def read_item(file: FoundFile, max_bytes: int) -> RawItem | None:
     except FileNotFoundError:
         return None
     except OSError as error:
-        return RawItem(file.external, b"", file.mark, file.note, f"It cannot be read ({error.strerror or error}).")
+        return RawItem(file.external, b"", file.mark, file.note, explain_unread(error))
     except Permanent as error:
         return RawItem(file.external, b"", file.mark, file.note, str(error))
     return RawItem(file.external, content, file.mark, file.note)
+
+
+def explain_unread(error: OSError) -> str:
+    if error.errno == errno.ELOOP:  # so the system calls a link that must not be followed
+        return "It is a link, and links are not followed."
+    return f"It cannot be read ({error.strerror or error})."
 
 
 def read_regular(path: Path, max_bytes: int) -> bytes:
