@@ -123,6 +123,7 @@ def test_what_is_not_understood_ends_with_2(speak):
         ("task show x", "task is wrong: it is “x”, which is not a whole number; see gristmill task show --help."),
         ("queue set", "Missing argument 'name'; see gristmill queue set --help."),
         ("queue frob", "No such command 'frob'; see gristmill queue --help."),
+        ("questions", "No such command 'questions'. Did you mean 'question'? See gristmill --help."),
     ],
 )
 def test_what_is_not_understood_is_one_sentence(speak, words, sentence):

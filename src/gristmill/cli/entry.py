@@ -189,6 +189,8 @@ def explain_misuse(error: TyperException) -> str:
             what = f"{name} is wrong: {explain_reason(wrong.errors()[0])}"
     what = what.rstrip(".")
     context = getattr(error, "ctx", None)
+    if what.endswith("?"):  # Did you mean …?
+        return f"{what} See {context.command_path} --help." if context else what
     return what and (f"{what}; see {context.command_path} --help." if context else f"{what}.")
 
 
