@@ -1,7 +1,7 @@
 """Decides by rule whether the evidence may answer a question at all, before any model is asked."""
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from gristmill.agents.ask.kinds import asks_for_time, find_missing_kind
@@ -32,6 +32,7 @@ class Grounds:
     strange: tuple[str, ...]  # names, ids and values of the question that the passages do not have
     lacks_kind: str  # the kind of thing that is asked for and stands at no such place: a date, a number, a name
     enough: float  # the coverage that is needed
+    lacking: tuple[str, ...] = ()  # telling words of the question that stand at no such place
 
     @property
     def reason(self) -> str:
@@ -39,9 +40,10 @@ class Grounds:
             return f"No passage names {', '.join(f'“{one}”' for one in self.strange[:3])}."
         if self.lacks_kind:
             return f"No passage about it has {self.lacks_kind}."
-        return (
-            f"The passages have {self.coverage:.0%} of what is asked, and their meaning is {self.similarity:.2f} near."
-        )
+        if self.lacking:
+            shown = ", ".join(f"“{one}”" for one in self.lacking[:3])
+            return f"No passage about it has the {'words' if len(self.lacking) > 1 else 'word'} {shown}."
+        return "The words of the question stand in the passages, but too few of them stand at one place."
 
 
 def weigh_evidence(
@@ -59,6 +61,7 @@ def weigh_evidence(
         strange=find_strange(asked, near),
         lacks_kind=find_missing_kind(asked, words, best),
         enough=choose_threshold(asked),
+        lacking=find_lacking(words, places, {one.start: one.text for one in weights}),
     )
 
 
@@ -71,6 +74,14 @@ def find_strange(asked: AskedQuestion, passages: Sequence[Passage]) -> tuple[str
     ids = [one for one in find_values(asked.complete) if one.kind == "id" and fold(one.written) not in plain]
     there = {one.key for one in find_values(whole)} if ids else set[str]()
     return tuple(dict.fromkeys([*strange, *(one.written for one in ids if one.key not in there)]))
+
+
+def find_lacking(words: Sequence[WantedWord], places: Sequence[Place], written: Mapping[int, str]) -> tuple[str, ...]:
+    """The words of the question that stand at no place, as written; words for a kind only if no other is missing."""
+    there = frozenset[int]().union(*(place.found for place in places))
+    missing = [one for one in words if one.at not in there]
+    telling = [one for one in missing if not one.is_kind] or missing
+    return tuple(dict.fromkeys(written[one.at] for one in telling))
 
 
 def divide_words(asked: AskedQuestion, words: Sequence[WantedWord]) -> Iterator[list[WantedWord]]:
