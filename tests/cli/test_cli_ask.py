@@ -57,7 +57,22 @@ def test_a_conversation_goes_on_by_its_number(cli, stored) -> None:
     assert again["conversation"] == first["conversation"]
     assert "kettle" in again["asked"]
     missing = cli("ask", QUESTION, "--conversation", "999999")
-    assert (missing.code, "There is no conversation 999999" in missing.err) == (1, True)
+    assert (missing.code, missing.err) == (1, "There is no conversation 999999.\n")
+
+
+def test_a_conversation_is_asked_about_its_own_client_alone(cli, stored) -> None:
+    of_acme = cli("ask", QUESTION, "--client", "acme", "--conversation", "new", "--json").json["conversation"]
+    of_nobody = cli("ask", QUESTION, "--conversation", "new", "--json").json["conversation"]
+    way_out = "leave --client out, or begin a new one with --conversation new."
+    for number, owner, options in (
+        (of_acme, "acme", ("--client", "globex")),
+        (of_acme, "acme", ("--client", "acme", "--project", "mill")),
+        (of_nobody, "no client", ("--client", "acme")),
+    ):
+        said = cli("ask", QUESTION, "--conversation", number, *options)
+        assert (said.code, said.out, said.err) == (1, "", f"Conversation {number} belongs to {owner}: {way_out}\n")
+    assert cli("ask", QUESTION, "--conversation", of_acme).code == 0
+    assert cli("ask", QUESTION, "--conversation", of_acme, "--client", "acme").code == 0
 
 
 @pytest.fixture

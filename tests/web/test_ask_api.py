@@ -102,6 +102,16 @@ async def test_another_client_hears_nothing_of_it(web: Web) -> None:
 # --- conversations
 
 
+async def test_a_conversation_is_asked_about_its_own_client_alone(web: Web) -> None:
+    http = web.client("operator")
+    id = (await http.post("/api/conversations", json={"client": "acme"})).json()["id"]
+    about = {"question": QUESTION, "conversation": id}
+    refused = await http.post("/api/ask", json={**about, "client": "globex"})
+    way_out = "leave client and project out, or begin a new conversation."
+    assert (refused.status_code, refused.json()["detail"]) == (422, f"Conversation {id} belongs to acme: {way_out}")
+    assert (await http.post("/api/ask", json={**about, "client": "acme"})).status_code == 200
+
+
 async def test_a_conversation_over_http(web: Web) -> None:
     script(web, FakeLlm([REPLY, "It was made in 1868 in Brno [1]."]))
     http = web.client(OWN)

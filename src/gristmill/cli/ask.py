@@ -16,7 +16,7 @@ from gristmill.cli.scopes import ViewedClient, view_of
 from gristmill.cli.session import load_settings, session
 from gristmill.errors import Transient
 from gristmill.knowledge import Finder
-from gristmill.scopes import GLOBAL, Scope
+from gristmill.scopes import Scope
 from gristmill.web import ask_local
 
 OPERATOR = Speaker("operator")
@@ -84,7 +84,7 @@ async def _ask_here(question: str, scope: Scope | None, conversation: int | bool
                 pairs = stream_answer(asking.answerer, question, scope)
             else:
                 number = None if conversation is True else int(conversation)
-                pairs = ask_in_conversation(at.db, asking.talker, OPERATOR, question, scope or GLOBAL, number)
+                pairs = ask_in_conversation(at.db, asking.talker, OPERATOR, question, scope, number)
             async with aclosing(pairs):
                 async for pair in pairs:
                     yield pair

@@ -224,10 +224,12 @@ def ask_elsewhere(
         number = conversation or None
         if conversation is True:  # it belongs to one client or to GLOBAL, never to all clients
             number = client.begin_conversation(**({} if scope in (None, GLOBAL) else where)).id
-        if number is not None:
-            yield "conversation", {"id": number}
+        is_told = number is None
         try:
             for event in client.ask_events(question, **where, conversation=number):
+                if not is_told:  # only now: the server knows this conversation
+                    yield "conversation", {"id": number}
+                    is_told = True
                 yield event.what, event.fields
         except (GeneratorExit, KeyboardInterrupt):
             if number is not None:

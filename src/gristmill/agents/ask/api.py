@@ -43,6 +43,7 @@ ROUTES = APIRouter(tags=["ask"])
 Id = Annotated[int, Path(ge=1, le=2**63 - 1, description="The id of a conversation.")]
 Name = Annotated[str | None, Field(max_length=100)]
 LONGEST_STREAM = 1_800.0  # seconds; a client that wants more comes back
+WAY_OUT = "leave client and project out, or begin a new conversation"
 GLANCE = 0.5  # seconds between two looks whether anybody still waits for an answer
 T = TypeVar("T")
 
@@ -144,6 +145,10 @@ async def _ask_in_conversation(
     request: Request, asking: AskService, caller: Caller, wish: AskWish, conversation: ConversationId
 ) -> Response | AnswerShape:
     speaker = speaker_of(caller)
+    if wish.client is not None or wish.project is not None:
+        async with caller.reading(services_of(request).db) as tx:
+            found = await store.load_conversation(tx, conversation, speaker.owner)
+        store.check_scope(found, caller.choose_view(wish.client, wish.project), WAY_OUT)
     question = await asking.talker.ask(speaker, conversation, wish.question)
     if wish.stream:
         pairs = stream_conversation(asking.talker, speaker, conversation, question)

@@ -14,7 +14,7 @@ from gristmill.db import Column, Tx, queries
 from gristmill.documents import load_texts
 from gristmill.errors import Refused, Unknown
 from gristmill.ids import DocumentId, ScopeId
-from gristmill.scopes import Scope, scope_id
+from gristmill.scopes import GLOBAL, Scope, scope_id
 
 SQL = queries("gristmill.agents.ask", "conversations.sql")
 ConversationId = NewType("ConversationId", int)
@@ -102,6 +102,13 @@ async def load_conversation(tx: Tx, conversation: int, owner: str) -> Conversati
     if found is None:
         raise Unknown(f"There is no conversation {conversation}.")
     return found
+
+
+def check_scope(found: Conversation, scope: Scope | None, way_out: str) -> None:
+    """Refuse a scope that is not the conversation's own: its answers come from that one alone."""
+    if scope is not None and scope != found.scope:
+        owner = "no client" if found.scope == GLOBAL else str(found.scope)
+        raise Refused(f"Conversation {found.id} belongs to {owner}: {way_out}.")
 
 
 async def list_conversations(tx: Tx, owner: str, *, before: int | None = None, limit: int = 50) -> list[Conversation]:

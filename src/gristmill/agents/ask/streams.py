@@ -12,9 +12,10 @@ from gristmill.agents.ask.shapes import describe_event, shape_message
 from gristmill.agents.ask.talking import Speaker, Talker
 from gristmill.db import Database
 from gristmill.errors import GristmillError
-from gristmill.scopes import Scope
+from gristmill.scopes import GLOBAL, Scope
 
 Pair = tuple[str, dict[str, Any]]
+WAY_OUT = "leave --client out, or begin a new one with --conversation new"  # commands alone name a scope here
 
 
 async def stream_answer(
@@ -46,15 +47,18 @@ async def stream_conversation(
 
 
 async def ask_in_conversation(
-    db: Database, talker: Talker, speaker: Speaker, question: str, scope: Scope, conversation: int | None
+    db: Database, talker: Talker, speaker: Speaker, question: str, scope: Scope | None, conversation: int | None
 ) -> AsyncGenerator[Pair]:
     """Ask in a conversation, or in a new one (None); `conversation` is told first. Leaving stops the answer."""
     check_question(question)
-    if conversation is None:
-        async with db.transaction(seen_from=speaker.bound_to) as tx:
-            conversation = await store.add_conversation(tx, scope, speaker.owner)
-    yield "conversation", {"id": conversation}
-    chosen = ConversationId(conversation)
+    async with db.transaction(seen_from=speaker.bound_to) as tx:
+        if conversation is None:
+            chosen = await store.add_conversation(tx, scope or GLOBAL, speaker.owner)
+        else:
+            found = await store.load_conversation(tx, conversation, speaker.owner)
+            store.check_scope(found, scope, WAY_OUT)
+            chosen = found.id
+    yield "conversation", {"id": chosen}
     asked = await talker.ask(speaker, chosen, question)
     async with aclosing(stream_conversation(talker, speaker, chosen, asked, stops=True)) as pairs:
         async for pair in pairs:

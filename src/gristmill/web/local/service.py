@@ -16,7 +16,6 @@ from gristmill.db import Database
 from gristmill.documents import find_in_documents
 from gristmill.errors import GristmillError, Refused
 from gristmill.knowledge import Finder, Hits
-from gristmill.scopes import GLOBAL
 from gristmill.settings import Settings
 from gristmill.web.local.messages import (
     ASK,
@@ -61,7 +60,7 @@ async def open_search_service(db: Database, settings: Settings, finder: Finder) 
         if request.conversation is None:
             return stream_answer(asking.answerer, request.question, request.scope)
         number = None if request.conversation is True else int(request.conversation)
-        return ask_in_conversation(db, asking.talker, OPERATOR, request.question, request.scope or GLOBAL, number)
+        return ask_in_conversation(db, asking.talker, OPERATOR, request.question, request.scope, number)
 
     async with LocalService(settings, answer, ask) as service:
         warming = asyncio.create_task(finder.warm_up()) if service.is_serving else None
