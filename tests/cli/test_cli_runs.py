@@ -197,6 +197,7 @@ def test_ctrl_c_leaves_it_running_and_says_how_to_come_back(cli, url: str, monke
     ("words", "code", "sentence"),
     [
         (("run", " "), 2, "Say what shall be done"),
+        (("run", "x" * 8_001), 1, "The request has 8,001 characters: at most 8,000 are read."),
         (("run", "x", "--repository", "nowhere"), 1, "There is no git source “nowhere”"),
         (("run", "x", "--project", "mill"), 2, "client"),
         (("run", "show", "7"), 1, "There is no run 7."),

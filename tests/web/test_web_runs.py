@@ -164,3 +164,12 @@ async def test_a_question_is_answered_on_its_page(waiting: tuple[Web, dict[str, 
     assert "acme manager said no: not to her" in (await browser.client.get(f"/runs/{runs['acme']}")).text
     viewer = (await web.client("acme viewer").get(f"/questions/{question}")).text
     assert "/answer" not in viewer
+
+
+async def test_a_request_that_no_prompt_has_room_for_is_refused(db: Database) -> None:
+    async with serve(db) as web:
+        client = web.client("operator")
+        assert (await client.post("/api/runs", json={"request": "x" * 8_000})).status_code == 201
+        refused = await client.post("/api/runs", json={"request": "x" * 8_001})
+        assert (refused.status_code, "at most 8000 characters" in refused.json()["detail"]) == (422, True)
+        assert len((await client.get("/api/runs")).json()["items"]) == 1

@@ -24,7 +24,7 @@ from gristmill.agents.runs import (
     load_question,
     load_run,
 )
-from gristmill.agents.starting import begin_run
+from gristmill.agents.starting import LONGEST_WISH, begin_run
 from gristmill.agents.stopping import end_run
 from gristmill.ids import QuestionId, RunId
 from gristmill.scopes import Scope
@@ -150,7 +150,7 @@ class ShownQuestion(BaseModel):
 class NewRun(BaseModel):
     """What shall be done."""
 
-    request: str = Field(min_length=1, max_length=100_000)
+    request: str = Field(min_length=1, max_length=LONGEST_WISH)
     client: str | None = Field(default=None, max_length=100)
     project: str | None = Field(default=None, max_length=100)
     repository: str | None = Field(default=None, max_length=63, description="The git source to work on.")

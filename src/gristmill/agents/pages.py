@@ -24,6 +24,7 @@ from gristmill.agents.runs import (
     load_run,
     load_step,
 )
+from gristmill.agents.starting import LONGEST_WISH
 from gristmill.agents.step_tree import grow_tree, keep_last, keep_node, walk
 from gristmill.ids import QuestionId, RunId, StepId
 from gristmill.scopes import list_clients
@@ -100,7 +101,12 @@ async def show_new(request: Request, caller: Manager) -> Response:
         clients = await list_clients(tx) if caller.is_operator else []
         repositories = [one for one in await list_sources(tx) if one.kind == "git"]
     return services.render(
-        request, "agents/run_new.html", clients=clients, repositories=repositories, partial=is_partial(request)
+        request,
+        "agents/run_new.html",
+        clients=clients,
+        repositories=repositories,
+        longest=LONGEST_WISH,
+        partial=is_partial(request),
     )
 
 
@@ -108,7 +114,7 @@ async def show_new(request: Request, caller: Manager) -> Response:
 async def start_run(
     request: Request,
     caller: Manager,
-    wish: Annotated[str, Form(max_length=100_000)] = "",
+    wish: Annotated[str, Form(max_length=LONGEST_WISH)] = "",
     client: Name = "",
     project: Name = "",
     repository: Name = "",

@@ -3,10 +3,15 @@
 from gristmill.agents.runs import Run, RunWish, load_run, start_run
 from gristmill.agents.workspaces import find_repository
 from gristmill.db import Tx
+from gristmill.errors import Refused
+
+LONGEST_WISH = 8_000  # characters: a prompt shows 6,000 tokens of a request, and nothing of this one is left out
 
 
 async def begin_run(tx: Tx, wanted: RunWish) -> Run:
     """The run on its way; Unknown if the repository that it names does not exist."""
+    if len(wanted.request) > LONGEST_WISH:
+        raise Refused(f"The request has {len(wanted.request):,} characters: at most {LONGEST_WISH:,} are read.")
     run = await load_run(tx, await start_run(tx, wanted))
     if run.repository is not None:
         await find_repository(tx, run)
