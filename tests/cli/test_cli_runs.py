@@ -16,7 +16,7 @@ from gristmill.agents import list_questions, load_run
 from gristmill.agents.runs import QuestionToAsk
 from gristmill.cli.elsewhere import Elsewhere
 from gristmill.cli.following import draw_question
-from gristmill.db import Database
+from gristmill.db import Database, Tx
 from gristmill.ids import RunId
 from gristmill.scopes import Scope
 
@@ -36,9 +36,17 @@ def with_database(url: str, work: Callable[[Database], Coroutine[Any, Any, Any]]
     return asyncio.run(run_work())
 
 
+async def employ_worker(tx: Tx) -> None:
+    await tx.execute(
+        """INSERT INTO worker (name, process, journal, queues, concurrency, lease_for)
+           VALUES ('here:1', '1', '1', '{agents}', 1, '10 minutes')"""
+    )
+
+
 @contextmanager
 def working(url: str, work: Callable[[Database], Coroutine[Any, Any, None]]) -> Iterator[None]:
     """A worker beside the command, which does this."""
+    within(url, employ_worker)
     thread = threading.Thread(target=with_database, args=(url, work))
     thread.start()
     try:
@@ -82,6 +90,18 @@ def test_a_run_is_followed_to_its_report(cli, url: str) -> None:
     assert "Ctrl-C leaves it running" in said.err
     (listed,) = cli("runs", "--json").json
     assert (listed["state"], listed["client"], listed["foreground"]) == ("completed", "acme", True)
+
+
+def test_without_a_worker_the_command_ends_and_says_how_to_come_back(cli) -> None:
+    said = cli("run", "Sum up the letters.")
+    (run,) = cli("runs", "--json").json
+    way = (
+        f"run {run['id']} waits until gristmill up or gristmill worker runs; gristmill run watch {run['id']} comes back"
+    )
+    sentence = f"No worker is running: {way}."
+    assert (said.code, said.out, said.err.splitlines()[-1], run["state"]) == (0, "", sentence, "queued")
+    told = cli("run", "watch", run["id"], "--json")
+    assert (told.code, told.json["note"], told.json["state"]) == (0, sentence, "queued")
 
 
 def test_questions_are_asked_in_the_terminal_and_each_answer_goes_to_its_own(

@@ -61,7 +61,7 @@ from gristmill.agents.runs import (
 )
 from gristmill.agents.showing import list_facts
 from gristmill.agents.specialists import SPECIALISTS, check_agents
-from gristmill.agents.starting import begin_run
+from gristmill.agents.starting import begin_run, has_run_worker
 from gristmill.agents.step_tree import nest_steps
 from gristmill.agents.stopping import end_run
 from gristmill.agents.watching import RunNews, RunView, load_view, watch_run
@@ -111,6 +111,7 @@ __all__ = [
     "find_policy",
     "forget_entry",
     "forget_scope",
+    "has_run_worker",
     "is_waiting",
     "list_agent_metrics",
     "list_capabilities",

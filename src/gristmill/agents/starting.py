@@ -4,7 +4,9 @@ from gristmill.agents.runs import Run, RunWish, load_run, start_run
 from gristmill.agents.workspaces import find_repository
 from gristmill.db import Tx
 from gristmill.errors import Refused
+from gristmill.queue import list_queues
 
+QUEUE = "agents"  # of the letter RunAgent
 LONGEST_WISH = 8_000  # characters: a prompt shows 6,000 tokens of a request, and nothing of this one is left out
 
 
@@ -16,3 +18,8 @@ async def begin_run(tx: Tx, wanted: RunWish) -> Run:
     if run.repository is not None:
         await find_repository(tx, run)
     return run
+
+
+async def has_run_worker(tx: Tx) -> bool:
+    """Whether a worker is there that carries runs."""
+    return any(one.workers for one in await list_queues(tx) if one.name == QUEUE)

@@ -19,6 +19,7 @@ from gristmill.agents import (
     begin_run,
     draw_run,
     end_run,
+    has_run_worker,
     load_run,
     load_view,
     nest_steps,
@@ -27,7 +28,7 @@ from gristmill.agents import (
 from gristmill.cli.elsewhere import is_elsewhere, remote
 from gristmill.cli.following import RunTeller, ask_person, can_ask, describe_time, draw_step
 from gristmill.cli.grinding import hint_at_workers
-from gristmill.cli.output import Json, Misused, emit, err, make_facts, make_table, out, say_json, shorten
+from gristmill.cli.output import Json, Misused, emit, err, make_facts, make_table, out, say_json, shorten, warn
 from gristmill.cli.runs import describe_run
 from gristmill.cli.scopes import Client, Project, format_scope, scope_of
 from gristmill.cli.session import name_user, session
@@ -102,6 +103,9 @@ def _follow(run: RunId, as_json: bool) -> None:
         while True:
             with teller:
                 news = _follow_round(run, last_id, teller)
+            if isinstance(news, Run):
+                _leave_queued(news, as_json)
+                return
             if news.run.has_ended:
                 break
             last_id = news.id
@@ -116,17 +120,20 @@ def _follow(run: RunId, as_json: bool) -> None:
     _tell_end(news.run, as_json)
 
 
-def _follow_round(run: RunId, last_id: str | None, teller: RunTeller) -> RunNews:
-    """The news with which it ended, or with which nothing goes on without a person."""
+def _follow_round(run: RunId, last_id: str | None, teller: RunTeller) -> RunNews | Run:
+    """The news with which it ended, or with which nothing goes on without a person; the run, if no worker is there."""
     if is_elsewhere():
         return remote().follow_elsewhere(run, last_id, teller.tell)
     return asyncio.run(_follow_here(run, last_id, teller))
 
 
-async def _follow_here(run: RunId, last_id: str | None, teller: RunTeller) -> RunNews:
+async def _follow_here(run: RunId, last_id: str | None, teller: RunTeller) -> RunNews | Run:
     async with session(quiet=teller.status is not None) as at:
         async with at.db.reading() as tx:
             found = await load_run(tx, run)
+            # the run of an item is carried by the task of its item, in another queue
+            if found.state == "queued" and found.item is None and not await has_run_worker(tx):
+                return found
         if not found.has_ended:
             await hint_at_workers(at)
         async with aclosing(watch_run(at.db.reading, run, last_id)) as all_news:
@@ -135,6 +142,16 @@ async def _follow_here(run: RunId, last_id: str | None, teller: RunTeller) -> Ru
                 if news.has_paused:
                     return news
     raise Refused(f"Run {run} was removed meanwhile.")
+
+
+def _leave_queued(run: Run, as_json: bool) -> None:
+    """No worker is there: nobody waits in silence for something that may never begin."""
+    way = f"run {run.id} waits until gristmill up or gristmill worker runs; gristmill run watch {run.id} comes back"
+    sentence = f"No worker is running: {way}."
+    if as_json:
+        say_json({**describe_run(run), "note": sentence})
+    else:
+        warn(sentence)
 
 
 def _leave_waiting(news: RunNews, as_json: bool) -> None:
