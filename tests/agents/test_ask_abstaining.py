@@ -1,5 +1,7 @@
 """Whether the evidence may answer a question at all: decided by rule, before any model is asked."""
 
+from collections.abc import Sequence
+
 import pytest
 from tests.agents.evidence import passage
 
@@ -28,9 +30,9 @@ MEETING = (
 )
 
 
-def weigh(question: str, *passages: Passage) -> Grounds:
+def weigh(question: str, *passages: Passage, before: Sequence[str] = ()) -> Grounds:
     """Every word is as rare as every other."""
-    asked = read_question(question)
+    asked = read_question(question, before)
     weights = [
         WordWeight(one.text, one.start, one.stop, frozenset({fold(one.text), *forms(one.text, asked.language)}), 3, 4.0)
         for one in words(asked.complete)
@@ -134,3 +136,10 @@ def test_an_abbreviation_that_texts_have_in_full_is_no_strange_name() -> None:
 def test_a_near_meaning_is_enough_whatever_the_words_are() -> None:
     asked = read_question("Wie viele Menschen leben dort?")
     assert may_answer(weigh_evidence(asked, [], [passage("Velmar has 18,200 inhabitants.", language="en")], 0.85))
+
+
+def test_a_follow_up_needs_no_word_of_the_question_before_beside_its_date() -> None:
+    text = "The price of the copper kettle is EUR 5,000.00. It was made in 1868 in Brno."
+    before = ["What is the price of the copper kettle?"]
+    assert may_answer(weigh("When was it made?", passage(text), before=before))
+    assert not may_answer(weigh("When was it made?", passage("The copper kettle has a price."), before=before))

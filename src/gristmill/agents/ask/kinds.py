@@ -88,7 +88,8 @@ def _has_age(_asked: AskedQuestion, _words: Sequence[WantedWord], lines: Sequenc
 
 def _has_date(asked: AskedQuestion, words: Sequence[WantedWord], lines: Sequence[Line]) -> bool:
     """Whether a sentence that has a word of the question has a date, too; the word of a year asks for a year."""
-    telling = {one.at for one in words if not one.is_vague}
+    # words of the conversation stand behind the question: they say what it is about, often one sentence before the date
+    telling = {one.at for one in words if not one.is_vague and one.at < len(asked.text)}
     is_loose = "year" not in asked.text.casefold()
     return any(
         (not telling or one.found & telling)
