@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 from mcp import Client, StdioServerParameters
+from test_cli_remote import forgotten, served
 
 from gristmill.db import Database
 from gristmill.scopes import Scope
@@ -18,6 +19,7 @@ from gristmill.scopes import Scope
 sys.path.insert(0, str(Path(__file__).parents[1] / "agents"))
 from evidence import store_page
 
+__all__ = ["forgotten", "served"]
 KETTLE = "The price of the copper kettle is EUR 5,000.00. It was made in 1868 in Brno."
 QUESTION = "What is the price of the copper kettle?"
 PATIENCE = 60.0  # seconds
@@ -73,6 +75,14 @@ def test_a_conversation_is_asked_about_its_own_client_alone(cli, stored) -> None
         assert (said.code, said.out, said.err) == (1, "", f"Conversation {number} belongs to {owner}: {way_out}\n")
     assert cli("ask", QUESTION, "--conversation", of_acme).code == 0
     assert cli("ask", QUESTION, "--conversation", of_acme, "--client", "acme").code == 0
+
+
+def test_a_conversation_elsewhere_is_told_only_if_it_exists(cli, served: str) -> None:
+    there = ("--server", served)
+    missing = cli("ask", QUESTION, "--conversation", "77", *there)
+    assert (missing.code, missing.err) == (1, "There is no conversation 77.\n")
+    begun = cli("ask", QUESTION, "--conversation", "new", *there)
+    assert (begun.code, begun.err.startswith("Conversation ")) == (0, True)
 
 
 @pytest.fixture
