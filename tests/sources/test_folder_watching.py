@@ -70,7 +70,7 @@ async def test_what_is_left_out_later_is_left_out_at_the_start_too(db: Database,
     async with asyncio.timeout(60):
         assert [one.name for one in await anext(seen)] == ["plan.md"]
     await seen.aclose()
-    assert "is left out (3 files)" in warnings[0]
+    assert "are left out (3 files)" in warnings[0]
 
 
 @pytest.mark.parametrize("linked", [False, True])
