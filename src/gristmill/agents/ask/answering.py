@@ -5,6 +5,7 @@ import time
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Literal
 
 from gristmill.agents.ask.abstaining import Grounds, may_answer, weigh_evidence
@@ -32,7 +33,8 @@ from gristmill.agents.patience import Silence, describe_silence, notice_silence
 from gristmill.db import Database
 from gristmill.documents import load_surroundings
 from gristmill.errors import GristmillError, Permanent, Refused, Transient
-from gristmill.knowledge import weigh_words
+from gristmill.ids import ChunkId
+from gristmill.knowledge import graph, weigh_words
 from gristmill.models import Message, StreamingLlm
 from gristmill.scopes import Scope
 from gristmill.settings import AskSettings
@@ -148,7 +150,9 @@ class Answerer:
     async def _prepare(self, known: AnswerDraft, scope: Scope | None) -> Grounds:
         asked = known.asked
         found, weights, _ = await asyncio.gather(
-            retrieve(self._finder, scope, asked), weigh_words(self._db, scope, asked.complete), self._note_request()
+            retrieve(self._finder, scope, asked, find_leads=partial(self._find_leads, scope)),
+            weigh_words(self._db, scope, asked.complete),
+            self._note_request(),
         )
         async with self._db.reading(seen_from=scope) as tx:
             around = await load_surroundings(tx, [one.hit.chunk for one in found.hits])
@@ -157,6 +161,10 @@ class Answerer:
         known.note = found.note
         similarity = max((one.hit.similarity or 0.0 for one in found.hits[:5]), default=0.0)
         return weigh_evidence(asked, weights, known.passages, similarity)
+
+    async def _find_leads(self, scope: Scope | None, chunks: Sequence[ChunkId]) -> list[graph.Lead]:
+        async with self._db.reading(seen_from=scope) as tx:
+            return await graph.find_leads(tx, scope, chunks)
 
     # --- with a model
 

@@ -2,7 +2,7 @@
 
 import asyncio
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -10,7 +10,8 @@ from gristmill.agents.ask.question import AskedQuestion
 from gristmill.agents.ask.sentences import find_spans
 from gristmill.agents.ask.words import ASKING, Name, find_names, fold_words, holds_name, read_terms
 from gristmill.agents.memory import WRITTEN_BY_AGENTS
-from gristmill.knowledge import Hit, Hits, fold
+from gristmill.ids import ChunkId
+from gristmill.knowledge import Hit, Hits, fold, graph
 from gristmill.models import Embedder
 from gristmill.scopes import Scope
 
@@ -19,6 +20,10 @@ OTHER = 8  # hits of every other query
 SIDES = 4  # parts and names of the question that are searched by themselves
 SOURCES = 4  # first hits that are read for names …
 BRIDGES = 4  # … and names that are searched in the second round
+LED = 2  # … and names that only the graph knows of them
+NAMELESS = 0.7  # how much a name promises in a hit that has no name of the question …
+ASKED = 0.9  # … and a name that the graph knows of a thing in the question …
+MENTIONED = 0.6  # … and of any other thing in the first hits
 SIDE = 0.95  # how much the best hit for a part or a name of the question counts, beside the best for the whole
 BRIDGE = 0.95  # how much the best hit of the second round counts
 AGAIN = 0.35  # how much of its other score a chunk keeps that two queries find
@@ -70,14 +75,31 @@ class Retrieved:
     note: str | None = None
 
 
-async def retrieve(finder: PassageFinder, scope: Scope | None, asked: AskedQuestion, *, limit: int = 24) -> Retrieved:
-    """The hits of both rounds."""
+LeadFinder = Callable[[Sequence[ChunkId]], Awaitable[Sequence[graph.Lead]]]
+
+
+async def find_no_leads(chunks: Sequence[ChunkId]) -> Sequence[graph.Lead]:
+    """Where there is no graph."""
+    return ()
+
+
+async def retrieve(
+    finder: PassageFinder,
+    scope: Scope | None,
+    asked: AskedQuestion,
+    *,
+    find_leads: LeadFinder = find_no_leads,
+    limit: int = 24,
+) -> Retrieved:
+    """The hits of both rounds; `find_leads` asks the graph what the first hits lead to."""
     queries = list(dict.fromkeys([*ask_parts(asked), *ask_sides(asked)]))[:SIDES]
     first, *sides = await asyncio.gather(
         _find(finder, asked.complete, scope, FIRST), *(_find(finder, query, scope, OTHER) for query in queries)
     )
     found: list[Found] = [(first, 1.0, None), *((side, SIDE, None) for side in sides)]
-    bridges = find_bridges(asked, [one.hit for one in fuse(found)[:SOURCES]])
+    sources = [one.hit for one in fuse(found)[:SOURCES]]
+    leads = await find_leads([hit.chunk for hit in sources])
+    bridges = choose_bridges(find_bridges(asked, sources), follow_leads(asked, sources, leads))
     seconds = await asyncio.gather(*(_find(finder, one.query, scope, OTHER) for one in bridges))
     found += [(hits, BRIDGE * one.promise, one.name) for one, hits in zip(bridges, seconds, strict=True)]
     return Retrieved(lift_neighbours(fuse(found))[:limit], first.note)
@@ -124,17 +146,60 @@ def ask_sides(asked: AskedQuestion) -> list[str]:
 
 
 def find_bridges(asked: AskedQuestion, hits: Sequence[Hit]) -> list[Bridge]:
-    """The names that promise most: those in the sentences that have most of the question's words."""
+    """The names in the first hits, the most promising first: those in sentences that have most of the question's words.
+
+    A passage that has no name of the question may be about anything: its names promise less.
+    """
     known = fold_words(asked.complete)
-    best: dict[str, Bridge] = {}
-    top = max((hit.score for hit in hits), default=0.0) or 1.0
-    for hit in hits:
+    found: list[Bridge] = []
+    for hit, share in _share_scores(hits):
         missing = _find_missing(asked, hit)
+        trust = share if _has_a_name(asked, hit) else NAMELESS * share
         for name, promise in _rate_names(asked, hit, known):
-            found = Bridge(name.text, " ".join([name.text, *missing]), promise * min(1.0, hit.score / top))
-            if found.promise > best.get(name.key, Bridge("", "", 0.0)).promise:
-                best[name.key] = found
-    return sorted(best.values(), key=lambda one: -one.promise)[:BRIDGES]
+            found.append(Bridge(name.text, " ".join([name.text, *missing]), trust * promise))
+    return keep_best(found)[:BRIDGES]
+
+
+def follow_leads(asked: AskedQuestion, hits: Sequence[Hit], leads: Iterable[graph.Lead]) -> list[Bridge]:
+    """What the graph knows of things in the first hits and their texts do not say: other names, and what is related."""
+    known = fold_words(asked.complete)
+    shares = {hit.chunk: (hit, share) for hit, share in _share_scores(hits)}
+    found: list[Bridge] = []
+    for lead in leads:
+        hit, share = shares[lead.chunk]
+        if holds_name(lead.name, known) or fold_words(lead.name) <= fold_words(hit.text):
+            continue
+        promise = ASKED if holds_name(lead.origin, known) else MENTIONED
+        found.append(Bridge(lead.name, " ".join([lead.name, *_find_missing(asked, hit)]), promise * share))
+    return keep_best(found)
+
+
+def choose_bridges(named: Sequence[Bridge], led: Sequence[Bridge]) -> list[Bridge]:
+    """The names of the texts, and a few of the graph that they do not have."""
+    there = {_key_of(one.name) for one in named}
+    return [*named, *[one for one in led if _key_of(one.name) not in there][:LED]]
+
+
+def keep_best(bridges: Iterable[Bridge]) -> list[Bridge]:
+    """Each name once, the most promising first."""
+    best: dict[str, Bridge] = {}
+    for one in sorted(bridges, key=lambda one: -one.promise):
+        best.setdefault(_key_of(one.name), one)
+    return list(best.values())
+
+
+def _key_of(name: str) -> str:
+    return " ".join(map(fold, name.split()))
+
+
+def _share_scores(hits: Sequence[Hit]) -> list[tuple[Hit, float]]:
+    top = _top_of(hits) or 1.0
+    return [(hit, min(1.0, hit.score / top)) for hit in hits]
+
+
+def _has_a_name(asked: AskedQuestion, hit: Hit) -> bool:
+    there = fold_words(f"{hit.title or ''} {hit.heading} {hit.text}")
+    return not asked.names or any(holds_name(name.text, there) for name in asked.names)
 
 
 def _find_missing(asked: AskedQuestion, hit: Hit) -> list[str]:

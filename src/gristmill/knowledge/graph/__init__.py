@@ -18,6 +18,7 @@ from gristmill.knowledge.graph.excerpts import (
     surroundings,
 )
 from gristmill.knowledge.graph.graphml import export
+from gristmill.knowledge.graph.leads import Lead, find_leads
 from gristmill.knowledge.graph.reading import (
     Evidence,
     FoundNode,
@@ -47,6 +48,7 @@ __all__ = [
     "FoundNode",
     "GraphCounts",
     "GraphExcerpt",
+    "Lead",
     "Losses",
     "Neighbour",
     "Node",
@@ -63,6 +65,7 @@ __all__ = [
     "extraction_key",
     "find",
     "find_extractions",
+    "find_leads",
     "find_losses",
     "hand_down_statements",
     "node",
