@@ -135,6 +135,7 @@ class Workroom:
         name: str = "letter.txt",
         urn: str = "",
         type: str | None = "text",
+        title: str | None = None,
         version: int = 1,
         scope: Scope = GLOBAL,
         container: DocumentId | None = None,
@@ -156,7 +157,7 @@ class Workroom:
                     container=container,
                     name=name,
                     type=type,
-                    title=name.partition(".")[0],
+                    title=title or name.partition(".")[0],
                     meta=orjson.dumps(dict(meta or {})).decode(),
                     written_at=written_at,
                 )
@@ -199,17 +200,18 @@ class Workroom:
         self, body: str, id_: str, *, answers: Sequence[str] = (), sender: str = "ana@north.example", **more: Any
     ) -> DocumentId:
         """A mail, under the URN that sources give it; one that is added by hand has another."""
+        subject = more.pop("subject", f"About {id_}")
         meta = {
             "from": [sender],
             "to": more.pop("to", ["office@acme.example"]),
-            "subject": f"About {id_}",
+            "subject": subject,
             "message_id": f"<{id_}>",
             "references": [f"<{one}>" for one in answers],
             "digest": sha256(f"{sender} {body}".encode()).hexdigest(),
         }
-        head = f"**From:** {sender}  \n**Subject:** About {id_}\n\n"
-        urn = more.pop("urn", f"email::{id_}")
-        return await self.come(head + body, name=f"{id_}.eml", urn=urn, type="mail", meta=meta, **more)
+        head = f"**From:** {sender}  \n**Subject:** {subject}\n\n"
+        urn, name = more.pop("urn", f"email::{id_}"), more.pop("name", f"{id_}.eml")
+        return await self.come(head + body, name=name, urn=urn, type="mail", meta=meta, **more)
 
     # --- what is done
 

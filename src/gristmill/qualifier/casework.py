@@ -40,6 +40,7 @@ def word_item(item_text: ItemText, me: ClientIdentity) -> ItemWording:
         is_awaited=item.foreground,
         deadline=item.deadline if is_given else None,
         urgency=item.urgency if is_given else "low",
+        file_names=item_text.file_names,
     )
 
 
@@ -77,7 +78,7 @@ def _find_zone(name: str) -> ZoneInfo:
 
 def make_case(wording: ItemWording, terms: ScopeTerms) -> Case:
     """Everything that rules and conventions say of an item; nothing of other items or of an LLM."""
-    facts = read_facts(wording.text, wording.about, new=wording.new)
+    facts = read_facts(wording.text, wording.about, new=wording.new, file_names=wording.file_names)
     hints = _hear_person(make_hints(facts, wording.about), wording)
     material = Material(
         wording.text,

@@ -120,6 +120,7 @@ class ItemText:
     text: str
     new: Sequence[tuple[int, int]]  # the spans that are new, and not quoted from an older mail
     parts: Sequence[TextPart]
+    file_names: Sequence[tuple[int, int]] = ()  # the spans that are names of files
 
 
 @dataclass(frozen=True)

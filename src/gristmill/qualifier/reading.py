@@ -34,6 +34,7 @@ class ItemWording:
     is_awaited: bool = False  # a person waits for it
     deadline: datetime | None = None  # as the person or program says that added it
     urgency: Urgency = "low"  # at least
+    file_names: Sequence[tuple[int, int]] = ()
 
     @property
     def digest(self) -> bytes:

@@ -3,12 +3,13 @@
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from pathlib import PurePath
 from typing import NamedTuple
 
 from gristmill.db import Tx, queries
 from gristmill.documents import FamilyMember, find_families, find_new_spans
 from gristmill.ids import DocumentId, WorkItemId
-from gristmill.qualifier.describing import MAIL
+from gristmill.qualifier.describing import MAIL, find_type
 from gristmill.qualifier.model import ItemText, TextPart, WorkItem
 from gristmill.qualifier.store import load_items
 
@@ -35,6 +36,7 @@ class _Composer:
     pieces: list[str] = field(default_factory=list[str])
     new: list[tuple[int, int]] = field(default_factory=list[tuple[int, int]])
     parts: list[TextPart] = field(default_factory=list[TextPart])
+    file_names: list[tuple[int, int]] = field(default_factory=list[tuple[int, int]])
     length: int = 0
 
     def add(self, text: str) -> int:
@@ -44,9 +46,11 @@ class _Composer:
         self.length += len(text)
         return start
 
-    def add_new(self, text: str) -> None:
+    def add_new(self, text: str, *, is_file_name: bool = False) -> None:
         start = self.add(text)
         self.new.append((start, self.length))
+        if is_file_name:
+            self.file_names.append((start, self.length))
 
     def add_pages(self, member: FamilyMember, pages: Sequence[_PageRow]) -> None:
         """The pages of a document: of a mail, what it does not quote is new; of anything else, what is no code."""
@@ -113,15 +117,27 @@ async def load_item_texts(
 def compose_text(item: WorkItem, family: Sequence[tuple[FamilyMember, Sequence[_PageRow]]]) -> ItemText:
     """The text of an item from its pages, or from its own words."""
     text = _Composer()
-    text.add_new(str(item.note.get("subject") or item.title))
+    title = str(item.note.get("subject") or item.title)
+    text.add_new(title, is_file_name=any(is_named_after(title, member) for member, _ in family[:1]))
     text.add(GAP)
     if item.text is not None:
         text.add_new(item.text)
     for member, pages in family:
         if member.depth:
-            text.add_new(f"{GAP}{member.name}\n")
+            text.add_new(f"{GAP}{member.name}\n", is_file_name=member.type != MAIL)  # of a mail, it is the subject
         text.add_pages(member, pages)
-    return ItemText(item, "".join(text.pieces).rstrip(), tuple(text.new), tuple(text.parts))
+    return ItemText(item, "".join(text.pieces).rstrip(), tuple(text.new), tuple(text.parts), tuple(text.file_names))
+
+
+def is_named_after(title: str, root: FamilyMember) -> bool:
+    """Whether a title is the name of a file, because the document has none: a mail without a subject, a scan."""
+    is_given = bool(root.meta.get("subject")) or find_type(root) not in ("document", "email")
+    name = PurePath(root.name)
+    return not is_given and _spell_words(title) in (_spell_words(name.name), _spell_words(name.stem))
+
+
+def _spell_words(name: str) -> list[str]:
+    return re.findall(r"[^\W_]+", name.casefold())
 
 
 def cite(text: ItemText, start: int, stop: int) -> tuple[TextPart, int, int] | None:

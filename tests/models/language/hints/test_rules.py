@@ -198,6 +198,38 @@ def test_a_bill_of_a_sender_that_takes_no_answer_is_still_a_payment() -> None:
     assert make_hints(facts, About(WRITTEN, type="email", me=ME)).has_actionable_content.value
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "please-send-invoice.pdf",
+        "Attached:\n- please-send-invoice.pdf\n- könnten_Sie_bitte_zahlen.xlsx\n- prosím-pošlete.docx",
+        "The file please-send-me-that.pdf is here.",
+        "I have saved “Please send the invoice.pdf” and 'could you call.txt'.",
+        "src/could_you/please_send.py | 3 +-",
+        "fehlt-noch.PDF, molim-pošaljite.zip",
+    ],
+)
+@pytest.mark.parametrize("type", ["email", "document", "bugtracker", "git"])
+def test_the_name_of_a_file_asks_for_nothing(text: str, type: str) -> None:
+    subject = "Files of the mill"
+    assert read(f"{subject}\n\n{text}", type, subject=subject).requests == ()
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["Please send invoice.pdf to Graz.", "Could you check please-send.pdf?", "Bitte prüfen: rechnung.pdf"],
+)
+def test_a_sentence_that_names_a_file_may_ask_for_something(text: str) -> None:
+    assert len(read(text).requests) == 1
+
+
+def test_a_place_that_is_known_to_be_the_name_of_a_file_asks_for_nothing_and_keeps_its_facts() -> None:
+    text = "Please pay invoice 4711 until 30 June 2026"
+    facts = read_facts(text, About(WRITTEN, type="document"), file_names=[(0, len(text))])
+    assert facts.requests == ()
+    assert (facts.references[0].value, facts.dates[0].day) == ("4711", date(2026, 6, 30))
+
+
 def test_what_is_quoted_is_not_asked_again() -> None:
     text = "Yes, it arrived.\n\n> Has it arrived?\n> Please pay invoice 4711 over 50 EUR by Friday."
     facts = read_facts(text, About(WRITTEN, type="email", me=ME), new=[(0, 16)])

@@ -7,6 +7,7 @@ from datetime import date
 
 from gristmill.models.language.amounts import find_amounts
 from gristmill.models.language.hints.dates import find_dates, find_deadline
+from gristmill.models.language.hints.file_names import leave_out_files
 from gristmill.models.language.hints.mentions import find_mentions
 from gristmill.models.language.hints.model import (
     NOWHERE,
@@ -48,22 +49,28 @@ class Cut:
     spans: list[Span]
     words: Words
     sentences: list[Sentence]
-    body: list[Sentence]  # without the subject
+    body: list[Sentence]  # without the subject and names of files
     asked: list[Sentence]  # in which something may be asked: the subject of a reply is that of an older mail
 
 
-def cut_text(text: str, about: About, new: Sequence[Span] | None = None) -> Cut:
+def cut_text(text: str, about: About, new: Sequence[Span] | None = None, file_names: Sequence[Span] = ()) -> Cut:
     spans = _choose_spans(text, about, new)
     words = Words(text, spans)
     sentences = list(split_sentences(words, spans))
+    said = leave_out_files(words, sentences, file_names)
     begin = _find_body(text, about)
-    body = [one for one in sentences if one.start >= begin]
-    return Cut(spans, words, sentences, body, body if REPLIED.match(about.subject or text[:200]) else sentences)
+    body = [one for one in said if one.start >= begin]
+    return Cut(spans, words, sentences, body, body if REPLIED.match(about.subject or text[:200]) else said)
 
 
-def read_facts(text: str, about: About, *, new: Sequence[Span] | None = None) -> TextFacts:
-    """All facts of the new parts of a text; offsets are of the whole text. A forwarded mail is new as a whole."""
-    cut = cut_text(text, about, new)
+def read_facts(
+    text: str, about: About, *, new: Sequence[Span] | None = None, file_names: Sequence[Span] = ()
+) -> TextFacts:
+    """All facts of the new parts of a text; offsets are of the whole text. A forwarded mail is new as a whole.
+
+    `file_names` are the places that are names of files, whatever they look like: they may name dates and numbers.
+    """
+    cut = cut_text(text, about, new, file_names)
     words, sentences = cut.words, cut.sentences
     language = find_language(words)
     amounts = tuple(_find_amounts(text, cut.spans))

@@ -13,6 +13,7 @@ from gristmill.models.language.hints.asking import (
     is_asking,
 )
 from gristmill.models.language.hints.concepts import find_concepts
+from gristmill.models.language.hints.file_names import drop_file_names
 from gristmill.models.language.hints.indirect import CALMING, HEARD_IN, SETTLED, TELLING, is_complaining, is_hinting
 from gristmill.models.language.hints.intent import score_request
 from gristmill.models.language.hints.mentions import TITLES, Me
@@ -162,7 +163,7 @@ def judge_sentence(
     if about.type in HEARD_IN and not announced and is_complaining(meant, language):
         return FoundRequest("request", PERHAPS, evidence)
     if language == "en" and about.type in LEARNED_OF and meant.count(" ") >= 2:
-        score = score_request(evidence.words)
+        score = score_request(drop_file_names(evidence.words))
         return FoundRequest("request", round(score, 3), evidence) if score >= LEARNED else None
     return None
 
