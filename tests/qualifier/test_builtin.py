@@ -2,11 +2,12 @@
 
 import asyncio
 from collections.abc import Sequence
-from datetime import timedelta
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 from typing import Any, cast
 
 import pytest
-from workroom import Workroom
+from workroom import Workroom, move_clock
 
 from gristmill.errors import Overloaded, Permanent, Transient
 from gristmill.models import FakeLlm, RouterLlm
@@ -20,6 +21,7 @@ from gristmill.scopes import GLOBAL
 
 BODY = "NOW it is.\n\nThe mill stands still since Monday. Could you send a bearing 6205 to Graz?\n"
 ASKED = "Could you send a bearing 6205 to Graz?"
+DUE = datetime(2026, 5, 18, 23, 59, tzinfo=UTC)
 
 
 class Scripted(FakeLlm):
@@ -153,6 +155,75 @@ async def test_an_item_without_its_documents_cannot_be_worked_on(room: Workroom)
     await room.rows("DELETE FROM item WHERE id = %(id)s RETURNING id", id=item.id)
     with pytest.raises(Permanent, match="were removed"):
         await run(hire(room), item)
+
+
+# --- days that are over
+
+OVERDUE = "NOW.\n\nPlease send the offer by 18 May 2026.\n"
+TO_SEND = "Please send the offer by 18 May 2026."
+
+
+async def draft(room: Workroom, item: WorkItem, at: datetime, llm: Scripted | None = None, **known: Any) -> str:
+    """The reply to a mail of 4 May 2026, drafted at this moment by the clock of the database."""
+    there = move_clock(room.db, at - datetime.now(UTC))
+    async with there:
+        executor = BuiltInExecutor(there, cast("RouterLlm | None", llm), "wise-7b" if llm else "")
+        result = await run(executor, replace(item, deadline=known.pop("deadline", None)), memory=remember(**known))
+    assert isinstance(result, ExecutorResult)
+    return result.reply or ""
+
+
+@pytest.mark.parametrize(
+    ("language", "promise", "over"),
+    [
+        ("en", "by 18/05/2026", "(this day is over)"),
+        ("de", "bis zum 18.05.2026", "(dieser Tag ist vorbei)"),
+        ("cs", "do 18. 05. 2026", "(tento termín uplynul)"),
+        ("hr", "do 18. 05. 2026", "(taj je rok istekao)"),
+    ],
+)
+async def test_a_draft_promises_a_deadline_until_it_is_over(
+    room: Workroom, language: str, promise: str, over: str
+) -> None:
+    item = await bring_mail(room, OVERDUE)
+    asked: dict[str, Any] = {"deadline": DUE, "asked": [TO_SEND], "language": language}
+    before = await draft(room, item, DUE - timedelta(hours=1), **asked)
+    assert promise in before
+    assert over not in before
+    after = await draft(room, item, DUE + timedelta(hours=1), **asked)
+    assert promise not in after
+    assert f"- {TO_SEND} {over}" in after
+
+
+async def test_a_day_that_is_no_deadline_is_repeated_as_it_is(room: Workroom) -> None:
+    asked = "Please send the invoice of 18 May 2026 again."
+    item = await bring_mail(room, OVERDUE)
+    assert f"- {asked}\n" in await draft(room, item, DUE + timedelta(days=9), asked=[asked])
+
+
+@pytest.mark.parametrize(
+    "promise",
+    [
+        "You will have the offer by 18 May 2026.",
+        "Sie erhalten das Angebot bis zum 18.5.2026.",
+        "We will send the offer by 18 May.",
+    ],
+)
+async def test_a_draft_of_an_llm_that_promises_a_day_that_is_over_is_not_taken(room: Workroom, promise: str) -> None:
+    item = await bring_mail(room, OVERDUE)
+    for days, is_taken in ((-1, True), (1, False), (200, False)):
+        llm = Scripted({"asked": []}, {"summary": "An offer.", "quotes": []}, {"reply": promise, "question": ""})
+        reply = await draft(room, item, DUE + timedelta(days=days), llm, deadline=DUE)
+        assert (reply == promise) == is_taken
+        assert f"Today is {DUE + timedelta(days=days):%Y-%m-%d}" in llm.questions[-1]
+        assert is_taken or reply.endswith("We will come back to you.\n\nKind regards")
+
+
+async def test_a_draft_of_an_llm_may_say_that_a_day_is_over(room: Workroom) -> None:
+    said = "The deadline of 18 May 2026 has passed. We will send the offer by 30 June 2026."
+    llm = Scripted({"asked": []}, {"summary": "An offer.", "quotes": []}, {"reply": said, "question": ""})
+    item = await bring_mail(room, OVERDUE)
+    assert await draft(room, item, DUE + timedelta(days=2), llm, deadline=DUE) == said
 
 
 # --- by an LLM

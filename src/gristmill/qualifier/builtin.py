@@ -6,6 +6,7 @@ By templates without an LLM, by the LLM with one. It keeps every step, so that i
 import re
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
+from datetime import datetime
 from email.utils import parseaddr
 from typing import Any
 
@@ -14,9 +15,11 @@ from pydantic import BaseModel, Field
 from gristmill.db import Database
 from gristmill.errors import Permanent
 from gristmill.models import Llm, Message, RouterLlm, RuleSummariser
+from gristmill.qualifier.casework import find_zone
+from gristmill.qualifier.decisions import load_moment
 from gristmill.qualifier.executor import AskedFor, Checkpoint, ExecutorResult, ItemQuestion, ResultCitation
 from gristmill.qualifier.model import ItemMemory, ItemMessage, ItemText, WorkItem
-from gristmill.qualifier.replies import write_reply
+from gristmill.qualifier.replies import promises_past, write_reply
 from gristmill.qualifier.texts import cite, load_item_texts
 
 NAME = "built-in"
@@ -59,6 +62,11 @@ class BuiltinCase:
     text: ItemText
     memory: ItemMemory | None
     messages: Sequence[ItemMessage]
+    now: datetime
+
+    @property
+    def written_at(self) -> datetime:
+        return self.item.written_at.astimezone(find_zone(self.item.zone))
 
     @property
     def said(self) -> list[str]:
@@ -93,9 +101,10 @@ class BuiltInExecutor:
         """Three steps: what is asked, what it is about, what to reply."""
         async with self.db.reading() as tx:
             texts = await load_item_texts(tx, [item.origin if item.origin and item.text is None else item.id])
+            now = await load_moment(tx)
         if not texts:
             raise Permanent("Its documents were removed.")
-        case = BuiltinCase(item, replace(texts[0], item=item), memory, messages)
+        case = BuiltinCase(item, replace(texts[0], item=item), memory, messages, now)
         if question := find_obstacle(case):
             return question
         writer = LlmWriter(self.llm, self.model, item.foreground) if self.llm is not None else TemplateWriter()
@@ -178,7 +187,7 @@ class TemplateWriter:
         language = str(case.memory.data.get("language") or "") if case.memory else ""
         name, address = parseaddr(str(case.item.note.get("sender") or ""))
         wishes = [one.words for one in asked]
-        reply = write_reply(language, name or address, case.item.written_at, wishes, case.item.deadline)
+        reply = write_reply(language, name or address, case.written_at, wishes, case.item.deadline, case.now)
         return {"reply": reply, "question": ""}
 
 
@@ -222,8 +231,11 @@ class LlmWriter:
         if not is_answered(case):
             return {"reply": "", "question": ""}
         wishes = "\n".join(f"- {one.words}" for one in asked) or "- nothing in particular"
-        wish = f"Draft a reply. It is about: {summary}\nAsked for:\n{wishes}"
+        today = f"Today is {case.now:%Y-%m-%d}: promise no day that is over, and say so if the text names one."
+        wish = f"Draft a reply. It is about: {summary}\n{today}\nAsked for:\n{wishes}"
         answer = await self._ask(case, wish, ReplyAnswer)
+        if promises_past(answer.reply, case.written_at, case.item.deadline, case.now):
+            return await TemplateWriter().draft_reply(case, summary, asked)
         return {"reply": answer.reply, "question": "" if case.said else answer.question}
 
     async def _ask(self, case: BuiltinCase, wish: str, shape: type[Any]) -> Any:

@@ -54,7 +54,7 @@ def describe_item(item: WorkItem, me: ClientIdentity) -> About:
     """What is known of an item beside its words."""
     note = item.note
     return About(
-        written_at=item.written_at.astimezone(_find_zone(item.zone)),
+        written_at=item.written_at.astimezone(find_zone(item.zone)),
         type=item.type,
         subject=str(note.get("subject") or item.title),
         sender=str(note.get("sender") or ""),
@@ -69,7 +69,7 @@ def _as_texts(pairs: Mapping[str, Any] | None) -> dict[str, str]:
     return {str(name): str(value) for name, value in (pairs or {}).items() if value is not None}
 
 
-def _find_zone(name: str) -> ZoneInfo:
+def find_zone(name: str) -> ZoneInfo:
     try:
         return ZoneInfo(name)
     except (ZoneInfoNotFoundError, ValueError):
