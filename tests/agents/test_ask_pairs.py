@@ -103,6 +103,25 @@ FALSE = [
     ("Revenue exceeded costs.", "Costs exceeded revenue."),
     ("The buyer bears the costs of transport.", "The seller bears the costs of transport."),
     ("The meeting was postponed from Monday to Friday.", "The meeting was postponed from Friday to Monday."),
+    # whom a pronoun means is not known where two are named before it
+    ("Karl Voss founded the mill in 1868.", "Anna Berg met Karl Voss in Brno. He founded the mill in 1868."),
+    ("Anna Berg founded the mill in 1868.", "Anna Berg met Karl Voss in Brno. She founded the mill in 1868."),
+    ("Anna Berg founded the mill in 1868.", "Anna Berg talked with Karl Voss. He founded the mill in 1868."),
+    ("Bob is 42 years old.", "Anna met Bob in Vienna. She is 42 years old."),
+    ("Globex makes bearings.", "Acme bought Globex in May. It makes bearings."),
+    ("The CEO of Globex is Karl Voss.", "Acme sued Globex in May. Its CEO is Karl Voss."),
+    ("Karl Voss founded the mill in 1868.", "He founded the mill in 1868. Karl Voss was his father."),
+    (
+        "Anna Berg was born in Brno and founded the mill in 1868.",
+        "Anna Berg was born in Brno. Eva Holm was her teacher. She founded the mill in 1868.",
+    ),
+    ("Anna Berg sold the mill in 1990.", "Anna Berg and Karl Voss inherited the mill. They sold it in 1990."),
+    (
+        "Anna Berg founded the mill in 1868.",
+        "Anna Berg was born in Brno. Karl Voss said that he founded the mill in 1868.",
+    ),
+    ("Ms Keller approved the order.", "Ms Keller wrote to Mr Dorn. He approved the order."),
+    ("Dorn left the firm in 1990.", "Keller followed Dorn to Graz. He left the firm in 1990."),
 ]
 # … or the passage says the opposite
 OPPOSITE = [
@@ -273,8 +292,43 @@ TRUE = [
         "Acme's profit fell to EUR 2 million because sales dropped.",
         "Acme had a bad year: sales dropped, and its profit fell to EUR 2 million.",
     ),
+    # a pronoun means the one name before it
+    ("Karl Voss founded the mill in 1868.", "Karl Voss was born in Brno. He founded the mill in 1868."),
+    ("Anna Berg founded the mill in 1868.", "Anna Berg worked for Acme in Vienna. She founded the mill in 1868."),
+    ("Acme makes bearings.", "Acme was founded in Graz in 1990. It makes bearings."),
+    ("The CEO of Globex is Karl Voss.", "Globex grew fast. Its CEO is Karl Voss."),
+    (
+        "Anna Berg and Karl Voss sold the mill in 1990.",
+        "Anna Berg and Karl Voss inherited the mill. They sold it in 1990.",
+    ),
+    (
+        "Karl Voss founded the mill in 1868.",
+        "Anna Berg met Karl Voss in Brno. Karl Voss founded the mill in 1868, and he sold it later.",
+    ),
+    ("Berg sold the house in 1990.", "Anna Berg inherited a house. Berg was a painter. She sold the house in 1990."),
+    ("Ms Keller approved the order.", "Ms Keller works for Globex Ltd in Graz. She approved the order."),
+    ("Globex Ltd makes bearings.", "Globex Ltd hired Mr Dorn in May. It makes bearings."),
+    ("Karl Voss sold Globex to Acme in 1990.", "Globex was founded in 1900. Karl Voss sold it to Acme in 1990."),
+    (
+        "Holm Mill was rebuilt in 1921.",
+        "Ida Holm led the works. Holm Mill was rebuilt in 1921, and its wheel was replaced.",
+    ),
+    (
+        "Priya Raman measured the play on 3 May 2026.",
+        "The wheel was hung in spring. Priya Raman measured the play on 3 May 2026; she wrote it down.",
+    ),
 ]
 FALSE_ELSEWHERE = [
+    (
+        "de",
+        "Karl Voss gründete die Mühle im Jahr 1868.",
+        "Anna Berg traf Karl Voss in Linz. Er gründete die Mühle im Jahr 1868.",
+    ),
+    ("de", "Anna Berg verkaufte das Haus.", "Anna Berg besuchte Eva Holm. Sie verkaufte das Haus."),
+    ("cs", "Karel Voss založil mlýn v roce 1868.", "Karel Voss navštívil Petr Holm. On založil mlýn v roce 1868."),
+    ("cs", "Karel Voss prodal dům.", "Karel Voss a Petr Holm zdědili dům. Jeho bratr prodal dům."),
+    ("hr", "Ivan Horvat osnovao je mlin 1868.", "Ivan Horvat i Petar Kos došli su u Split. On je osnovao mlin 1868."),
+    ("hr", "Ana Kos prodala je kuću.", "Ana Kos i Eva Babić kupile su kuću. Ona je prodala kuću."),
     ("de", "Die Brücke ist länger als der Tunnel.", "Der Tunnel ist länger als die Brücke."),
     ("de", "Rauchen ist ungefährlich.", "Der Bericht bestreitet die Behauptung, dass Rauchen ungefährlich ist."),
     ("de", "Die Preise stiegen um 5 Prozent.", "Die Preise stiegen auf 5 Prozent."),
@@ -298,6 +352,16 @@ OPPOSITE_ELSEWHERE = [
     ("hr", "Lijevi ležaj je puknuo.", "Desni ležaj je puknuo."),
 ]
 TRUE_ELSEWHERE = [
+    (
+        "de",
+        "Karl Voss gründete die Mühle im Jahr 1868.",
+        "Karl Voss wurde in Linz geboren. Er gründete die Mühle im Jahr 1868.",
+    ),
+    ("de", "Anna Berg verkaufte das Haus.", "Anna Berg besuchte die Stadt. Sie verkaufte das Haus."),
+    ("cs", "Karel Voss založil mlýn v roce 1868.", "Karel Voss se narodil v Brně. On založil mlýn v roce 1868."),
+    ("cs", "Eva Holm prodala dům.", "Eva Holm zdědila dům. Ona prodala dům."),
+    ("hr", "Ivan Horvat osnovao je mlin 1868.", "Ivan Horvat rođen je u Splitu. On je osnovao mlin 1868."),
+    ("hr", "Ana Kos prodala je kuću.", "Ana Kos živi u Zagrebu. Ona je prodala kuću."),
     ("de", "Das Medikament erhöht den Blutdruck.", "Das Medikament steigert den Blutdruck."),
     ("de", "Die Brücke wurde vor der Flut gebaut.", "Vor der Flut wurde die Brücke gebaut."),
     ("de", "Die erste Rechnung wurde bezahlt.", "Die erste Rechnung wurde im Mai bezahlt, die zweite nicht."),

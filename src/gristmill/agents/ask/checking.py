@@ -16,6 +16,7 @@ from gristmill.agents.ask.polarity import (
     is_hedged,
     read_polarity,
 )
+from gristmill.agents.ask.pronouns import find_unclear_pronoun, names_nobody, split_names
 from gristmill.agents.ask.relations import (
     YEAR,
     Said,
@@ -373,7 +374,33 @@ def find_doubt(claim: ComparedClaim, spans: Sequence[SentenceSpan]) -> str:
     said = Said(sentence, first.passage.language or claim.language)
     if reason := find_other_step(Said(claim.text, claim.language), said) or _find_other_name(claim, spans, sentence):
         return reason
-    return next((reason for span in spans if (reason := _find_other_owner(claim, span))), "")
+    reason = next((reason for span in spans if (reason := _find_other_owner(claim, span))), "")
+    return reason or _find_lent_name(claim, spans)
+
+
+def _find_lent_name(claim: ComparedClaim, spans: Sequence[SentenceSpan]) -> str:
+    """A name that the sentences which say it only have by a pronoun that may mean somebody else."""
+    own = split_names(list_main_names(Said(claim.text, claim.language)))
+    names = fold_words(" ".join(own))
+    places = [(span.passage, place) for span in spans for place in _list_inner(span)]
+    said = {place: {one for one in _list_said(claim, *place) if fold(one) not in names} for place in places}
+    for name in own:
+        by_name = [place for place in places if holds_name(name, fold_words(place[0].text[slice(*place[1])]))]
+        told = {one for place in by_name for one in said[place]}
+        for passage, place in places:
+            language = passage.language or claim.language
+            is_titled = holds_name(name, fold_words(passage.about)) and names_nobody(passage.text, place[0], language)
+            if (passage, place) in by_name or said[passage, place] <= told or is_titled:
+                continue
+            if pronoun := find_unclear_pronoun(name, own, passage.text, place, language):
+                return f"The passage says it of “{pronoun}”, who may be somebody else than “{name}”."
+    return ""
+
+
+def _list_said(claim: ComparedClaim, passage: Passage, place: tuple[int, int]) -> list[str]:
+    """The words and values of a claim that this sentence has, as the claim writes them."""
+    terms, values = _cover(claim, passage, *place)
+    return [*(one.text for one in terms), *(one.written for one in values)]
 
 
 def _find_other_name(claim: ComparedClaim, spans: Sequence[SentenceSpan], nearest: str) -> str:
@@ -520,10 +547,16 @@ def _find_other_relation(claim: Said, said: Said) -> str:
     )
 
 
+def _list_inner(span: SentenceSpan) -> list[tuple[int, int]]:
+    """The sentences of a span."""
+    return [one for one in find_spans(span.passage.text) if one[0] >= span.start and one[1] <= span.stop]
+
+
 def _nearest_sentence(claim: ComparedClaim, span: SentenceSpan) -> tuple[int, int]:
-    inner = [one for one in find_spans(span.passage.text) if one[0] >= span.start and one[1] <= span.stop]
     return max(
-        inner, key=lambda one: _measure(claim, *_cover(claim, span.passage, *one)), default=(span.start, span.stop)
+        _list_inner(span),
+        key=lambda one: _measure(claim, *_cover(claim, span.passage, *one)),
+        default=(span.start, span.stop),
     )
 
 
