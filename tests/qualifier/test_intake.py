@@ -1,11 +1,18 @@
 """Intake: families become items, mails join threads, versions decide again, and what cannot be read is never lost."""
 
 from datetime import timedelta
+from functools import partial
+from types import SimpleNamespace
+from typing import Any, cast
 
+import pytest
 from workroom import WRITTEN, Workroom
 
 from gristmill.errors import Transient
+from gristmill.qualifier.qualification import qualify_many
+from gristmill.rooms import Tools
 from gristmill.scopes import Scope
+from gristmill.settings import Settings
 
 HOUR = timedelta(hours=1)
 
@@ -92,6 +99,36 @@ async def test_a_file_that_cannot_be_opened_is_no_work(room: Workroom) -> None:
     assert await room.items() == []
 
 
+@pytest.mark.parametrize("more", [{"urn": "email::m1", "meta": {"item": "email"}}, {}])
+async def test_a_mail_that_cannot_be_opened_is_an_item_that_says_so(room: Workroom, more: dict[str, Any]) -> None:
+    room.qualify = partial(qualify_many, Tools(room.db, Settings(), cast(Any, SimpleNamespace(llm=None))))
+    mail = await room.come("", name="The offer.eml", type=None, read=None, tell=False, **more)
+    await room.do(add_dead_opening, mail)
+    await room.sweep()
+    item = await room.item()
+    assert (item.type, item.title, item.state) == ("email", "The offer", "ready_for_execution")
+    assert item.warning == "It could not be read: Broken."
+
+
+async def test_a_mail_that_could_not_be_opened_and_then_can_is_decided_by_its_words(room: Workroom) -> None:
+    mail = await room.come("", name="The offer.eml", urn="email::m1", type=None, read=None)
+    await room.decide()
+    await room.rows("UPDATE document SET type = 'mail', title = 'Your offer' WHERE id = %(id)s RETURNING id", id=mail)
+    await room.finish_reading(mail, "HIGH and clear")
+    await room.decide()
+    item = await room.item()
+    assert (item.title, item.warning, item.urgency) == ("Your offer", None, "high")
+
+
+async def test_a_mail_that_cannot_be_opened_belongs_to_its_thread(room: Workroom) -> None:
+    await room.mail("NOW please.", "m1", answers=["m2"])
+    await room.decide()
+    await room.come("", name="Offer.eml", urn="email::m2", type=None, read=None)
+    await room.decide()
+    (item,) = await room.items()
+    assert ("mail", "Offer") in await room.messages(item.id)
+
+
 async def test_the_sweep_finds_documents_whose_pages_died(room: Workroom) -> None:
     scan = await room.come("", name="scan.pdf", type="pdf", read=None, tell=False)
     await room.do(add_dead_page, scan)
@@ -99,6 +136,18 @@ async def test_the_sweep_finds_documents_whose_pages_died(room: Workroom) -> Non
     assert await room.states() == ["ready_for_execution"]
     await room.sweep()  # finds it again, and leaves it alone
     assert await room.path() == ["new", "ready_for_execution"]
+
+
+async def add_dead_opening(tx: object, document: int) -> None:
+    await tx.execute(  # type: ignore[attr-defined]
+        """WITH dead AS (
+             INSERT INTO task (id, created_at, finished_at, died_at, lane, queue, kind, outcome, owner, error)
+             VALUES (nextval('task_id'), clock(), clock(), clock(), 1, 'ocr', 'documents.open', 'failed', %(owner)s,
+                     'Broken.') RETURNING id)
+           UPDATE document SET opening = dead.id FROM dead WHERE document.id = %(document)s""",
+        owner=f"document:{document}",
+        document=document,
+    )
 
 
 async def add_dead_page(tx: object, document: int) -> None:

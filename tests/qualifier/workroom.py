@@ -157,7 +157,7 @@ class Workroom:
                     container=container,
                     name=name,
                     type=type,
-                    title=title or name.partition(".")[0],
+                    title=title or (name.partition(".")[0] if type else None),
                     meta=orjson.dumps(dict(meta or {})).decode(),
                     written_at=written_at,
                 )

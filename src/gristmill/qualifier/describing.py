@@ -13,7 +13,8 @@ from gristmill.qualifier.model import SAME_ID, TYPES, ItemType
 
 SHORT = 12  # characters of a digest that tell two mails with one id apart
 NOON = time(12)  # of a day whose hour nobody knows
-MAIL = "mail"  # the type of a document that is a mail
+MAIL = "mail"  # the type of a document that is a mail …
+SUFFIX = ".eml"  # … and how its name ends
 BY_DOCUMENT: dict[str, ItemType] = {MAIL: "email", "transcript": "meeting"}
 NESTED = ("issue", "commit", "page")  # where sources of tickets, commits and pages put what they know
 KEPT_FIELDS = ("assignee", "assignees", "state", "status", "due", "priority", "reporter", "labels", "branch", "key")
@@ -60,6 +61,8 @@ class Arrival:
         return " ".join(filter(None, [SAME_ID if self.is_double else "", self._find_missing()])) or None
 
     def _find_missing(self) -> str:
+        if self.family.is_closed:
+            return f"It could not be read: {(self.family.root.error or 'nobody knows why').rstrip('.')}."
         missing = [one for one in self.family.members if one.state != "read"]
         if not missing:
             return ""
@@ -68,13 +71,25 @@ class Arrival:
         return f"Not all of it could be read: {missing[0].name}{more}: {reason.rstrip('.')}."
 
 
+def is_workless(family: Family) -> bool:
+    """Whether it could not be opened, and is no mail: nobody knows what it is, and whoever brought it sees the error.
+
+    A mail was written to us. If it cannot be opened, a person must hear of it all the same.
+    """
+    return family.is_closed and not _is_mail(family.root)
+
+
+def _is_mail(root: FamilyMember) -> bool:
+    return root.type == MAIL or (root.type is None and find_type(root) == "email")
+
+
 def describe_family(family: Family) -> Arrival:
     root = family.root
-    is_mail = root.type == MAIL
+    is_mail = _is_mail(root)
     return Arrival(
         family,
         find_type(root),
-        root.title or root.name,
+        root.title or (root.name.removesuffix(SUFFIX) if is_mail else root.name),
         root.written_at or _read_own_date(root.title or "", root.added_at) or root.added_at,
         _note_mail(root) if is_mail else _note_file(root),
         find_message_id(root) if is_mail else None,
@@ -93,9 +108,13 @@ def mark_double(arrival: Arrival) -> Arrival:
 
 
 def find_type(root: FamilyMember) -> ItemType:
-    """As its source says, or by what it is."""
+    """As its source says, or by what it is; where nobody could look, by its name."""
     said = root.meta.get("item")
-    return said if said in TYPES else BY_DOCUMENT.get(root.type or "", "document")
+    if said in TYPES:
+        return said
+    if root.type is None and root.name.lower().endswith(SUFFIX):
+        return "email"
+    return BY_DOCUMENT.get(root.type or "", "document")
 
 
 def find_message_id(root: FamilyMember) -> str:
@@ -115,7 +134,7 @@ def _note_mail(root: FamilyMember) -> dict[str, Any]:
     senders = list(map(str, _list(meta.get("from"))))
     recipients = [*map(str, _list(meta.get("to"))), *map(str, _list(meta.get("cc")))]
     note = {
-        "subject": str(meta.get("subject") or root.title or ""),
+        "subject": str(meta.get("subject") or root.title or root.name.removesuffix(SUFFIX)),
         "sender": senders[0] if senders else "",
         "recipients": recipients,
         "headers": _mapping(meta.get("headers")),

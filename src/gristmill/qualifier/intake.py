@@ -10,7 +10,7 @@ from gristmill.documents import Family, find_families
 from gristmill.errors import Transient
 from gristmill.ids import DocumentId, WorkItemId
 from gristmill.qualifier.arriving import FindAddresses, NotedArrival, note_arrivals, set_known, warn_unread
-from gristmill.qualifier.describing import describe_family
+from gristmill.qualifier.describing import describe_family, is_workless
 from gristmill.qualifier.letters import QualifyItem
 from gristmill.qualifier.model import UNDECIDED, ItemText, WorkItem
 from gristmill.qualifier.moving import move_item
@@ -21,7 +21,7 @@ from gristmill.tasks import DocumentRead
 
 NOT_ALL_READ = Done()  # the last document of the family brings the letter that decides
 GONE = Skip("its document was removed, or it is a mailbox: each of its mails is an item")
-UNOPENED = Skip("it could not be opened: the error stands at its document, and there is nothing to work on")
+UNOPENED = Skip("it could not be opened: the error stands at its document, and nobody knows what it is")
 ITEM_GONE = Skip("the item was removed")
 
 
@@ -49,7 +49,7 @@ class Intake:
     async def take_documents(self, letters: Sequence[DocumentRead]) -> list[Answer | Exception]:
         async with self.db.reading() as tx:
             families = await find_families(tx, [letter.document for letter in letters])
-        arrivals = [describe_family(one) for one in families if not one.root.replaced and not one.is_closed]
+        arrivals = [describe_family(one) for one in families if not one.root.replaced and not is_workless(one)]
         async with self.db.transaction() as tx:
             noted = await note_arrivals(tx, arrivals, self.find_own_addresses)
         wanted: dict[WorkItemId, NotedArrival] = {}
@@ -103,7 +103,7 @@ def _answer_letter(
 ) -> Answer | Exception:
     if family is None:
         return GONE
-    if family.is_closed:
+    if is_workless(family):
         return UNOPENED
     one = noted.get(family.root.id)
     if one is None:
