@@ -206,7 +206,7 @@ def verify(name: Name, client: Client = None, project: Project = None, json: Jso
 @app.command()
 def items(
     name: Name,
-    state: Annotated[str | None, typer.Option(help="NEW, INDEXING, INDEXED, SET_ASIDE or DELETED.")] = None,
+    state: Annotated[str | None, typer.Option(help="NEW, INDEXING, INDEXED, FAILED, SET_ASIDE or DELETED.")] = None,
     limit: Annotated[int, typer.Option(min=1, max=10_000, help="How many, the newest first.")] = 50,
     client: Client = None,
     project: Project = None,
@@ -382,7 +382,8 @@ def _show_table(found: Sequence[SourceShown]) -> RenderableType:
         (one.name, one.kind, one.scope, one.status, one.last_success, one.next_at, *_count(one), one.sentence)
         for one in found
     ]
-    columns = ["~source", "kind", "scope", "status", "last success", "next", ">items", ">waiting", ">set aside", "how"]
+    columns = ["~source", "kind", "scope", "status", "last success", "next"]
+    columns += [">indexed", ">waiting", ">failed", ">set aside", "how"]
     return make_table(columns, rows, empty="There is no source yet: gristmill source add names one.")
 
 
@@ -390,14 +391,19 @@ def _show_items(found: Sequence[ItemRow]) -> RenderableType:
     def show(text: str | None) -> str | None:
         return text and show_in_line(text)
 
-    rows = [(one.state, show(one.external), show(one.urn), one.document, show(one.error or one.title)) for one in found]
+    def explain(one: ItemRow) -> str | None:
+        return show(": ".join(filter(None, (one.title, one.error)))) or None
+
+    rows = [(one.state, show(one.external), show(one.urn), one.document, explain(one)) for one in found]
     columns = ["state", "~id", "~urn", ">document", "title or error"]
     return make_table(columns, rows, empty="There are none.")
 
 
-def _count(one: SourceShown) -> tuple[int, int, int]:
+def _count(one: SourceShown) -> tuple[int, int, int, int]:
+    """How many are handed on and read, wait, could not be read, and are set aside."""
     items = one.items
-    return items.get("INDEXED", 0), items.get("NEW", 0) + items.get("INDEXING", 0), items.get("SET_ASIDE", 0)
+    waiting = items.get("NEW", 0) + items.get("INDEXING", 0)
+    return items.get("INDEXED", 0), waiting, items.get("FAILED", 0), items.get("SET_ASIDE", 0)
 
 
 def _show_one(one: SourceShown) -> RenderableType:

@@ -49,6 +49,8 @@ async def list_items(
         return await tx.all(SQL["list_items"], ItemRow, **given)
     if state == "INDEXED":
         return await tx.all(SQL["list_indexed"], ItemRow, **given)
+    if state == "FAILED":
+        return await tx.all(SQL["list_unreadable"], ItemRow, **given)
     if state == "INDEXING":
         return await tx.all(SQL["list_in_hand"], ItemRow, **given)
     return await tx.all(SQL["list_items_in_state"], ItemRow, state=state, **given)

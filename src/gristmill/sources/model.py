@@ -14,7 +14,7 @@ if TYPE_CHECKING:  # the child processes that describe items import this file an
     from gristmill.settings import Slice
 
 ItemType = Literal["email", "wiki", "bugtracker", "git", "user_input", "user_task", "scheduled", "link", "meeting"]
-State = Literal["NEW", "INDEXING", "INDEXED", "SET_ASIDE", "DELETED"]
+State = Literal["NEW", "INDEXING", "INDEXED", "FAILED", "SET_ASIDE", "DELETED"]
 Checkpoint = Mapping[str, Any]  # JSON that only its connector reads; empty at the beginning
 LONGEST_ID = 1_000  # characters of the id that an item has at its source
 

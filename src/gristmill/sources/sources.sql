@@ -66,7 +66,10 @@ SELECT source, state, sum(n)::int AS n
   FROM (SELECT source, state, n FROM source_tally WHERE source = ANY (%(ids)s)
         UNION ALL
         SELECT h.source, m.state, m.n FROM item_in_hand h, (VALUES ('NEW', -1), ('INDEXING', 1)) AS m (state, n)
-         WHERE h.source = ANY (%(ids)s)) c
+         WHERE h.source = ANY (%(ids)s)
+        UNION ALL
+        SELECT u.source, m.state, m.n FROM item_unreadable u, (VALUES ('INDEXED', -1), ('FAILED', 1)) AS m (state, n)
+         WHERE u.source = ANY (%(ids)s)) c
  GROUP BY source, state HAVING sum(n) <> 0;
 
 -- name: fold_tally
@@ -304,19 +307,29 @@ UPDATE source_item i SET thread = j.new
   FROM unnest(%(olds)s::text[], %(news)s::text[]) AS j (old, new) WHERE i.scope = %(scope)s AND i.thread = j.old;
 
 -- name: list_items
-SELECT id, external, type,
-       CASE WHEN state = 'NEW' AND id = ANY (ARRAY(SELECT h.item FROM item_in_hand h)) THEN 'INDEXING' ELSE state END AS state,
-       urn, title, thread, document, size, error, version, first_at, changed_at, removed
-  FROM source_item
- WHERE source = %(source)s AND id < %(before)s
- ORDER BY id DESC LIMIT %(limit)s;
+SELECT i.id, i.external, i.type,
+       CASE WHEN i.state = 'NEW' AND i.id = ANY (ARRAY(SELECT h.item FROM item_in_hand h)) THEN 'INDEXING'
+            WHEN u.item IS NOT NULL THEN 'FAILED' ELSE i.state END AS state,
+       i.urn, i.title, i.thread, i.document, i.size, coalesce(i.error, u.error) AS error, i.version, i.first_at, i.changed_at,
+       i.removed
+  FROM source_item i LEFT JOIN item_unreadable u ON u.item = i.id
+ WHERE i.source = %(source)s AND i.id < %(before)s
+ ORDER BY i.id DESC LIMIT %(limit)s;
 
 -- name: list_indexed
 -- nearly all of them are
 SELECT id, external, type, state, urn, title, thread, document, size, error, version, first_at, changed_at, removed
   FROM source_item
  WHERE source = %(source)s AND id < %(before)s AND state = 'INDEXED'
+   AND id <> ALL (ARRAY(SELECT u.item FROM item_unreadable u WHERE u.source = %(source)s))
  ORDER BY id DESC LIMIT %(limit)s;
+
+-- name: list_unreadable
+SELECT i.id, i.external, i.type, 'FAILED' AS state, i.urn, i.title, i.thread, i.document, i.size, u.error, i.version,
+       i.first_at, i.changed_at, i.removed
+  FROM item_unreadable u JOIN source_item i ON i.id = u.item
+ WHERE u.source = %(source)s AND i.id < %(before)s
+ ORDER BY i.id DESC LIMIT %(limit)s;
 
 -- name: list_in_hand
 -- few, however many wait
@@ -334,10 +347,13 @@ SELECT id, external, type, state, urn, title, thread, document, size, error, ver
  ORDER BY id DESC LIMIT %(limit)s;
 
 -- name: load_item
-SELECT id, external, type,
-       CASE WHEN state = 'NEW' AND id = ANY (ARRAY(SELECT h.item FROM item_in_hand h)) THEN 'INDEXING' ELSE state END AS state,
-       urn, title, thread, document, size, error, version, first_at, changed_at, removed
-  FROM source_item WHERE id = %(id)s AND source = %(source)s;
+SELECT i.id, i.external, i.type,
+       CASE WHEN i.state = 'NEW' AND i.id = ANY (ARRAY(SELECT h.item FROM item_in_hand h)) THEN 'INDEXING'
+            WHEN u.item IS NOT NULL THEN 'FAILED' ELSE i.state END AS state,
+       i.urn, i.title, i.thread, i.document, i.size, coalesce(i.error, u.error) AS error, i.version, i.first_at, i.changed_at,
+       i.removed
+  FROM source_item i LEFT JOIN item_unreadable u ON u.item = i.id
+ WHERE i.id = %(id)s AND i.source = %(source)s;
 
 -- name: poll_tasks
 -- the tasks that poll and list these sources now: running, in line, or put off; an open task holds its key, and only the keys

@@ -10,6 +10,7 @@ SELECT protect('blob', seen => 'EXISTS (SELECT FROM document d WHERE d.hash = bl
 SELECT share('blob', 'SELECT'), share('blob_piece', 'SELECT');
 -- phases are the program's, and no client's
 SELECT share('phase_kind', 'SELECT');
+SELECT share('document_unreadable', 'SELECT');
 SELECT share('phase_progress', 'SELECT'), share('document_progress', 'SELECT'), share('document_phase', 'SELECT'),
        share('page_phase', 'SELECT'),
        share('chunk_phase', 'SELECT'), share('document_status', 'SELECT'), share('page_status', 'SELECT'),

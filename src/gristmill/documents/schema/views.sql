@@ -85,7 +85,15 @@ SELECT d.id, d.name AS filename, c.client, c.project, d.urn, d.version, d.type, 
       FROM phase_progress p WHERE p.document = d.id) a
   CROSS JOIN LATERAL (SELECT count(*)::int AS chunks FROM chunk x WHERE a.known = 0 AND x.document = d.id) w;
 
--- The same as rows: one for each document and each phase that is shown. All phases of chunks have the chunks that are known as
+-- The documents that could not be opened, or of which a page could not be read, each with its first error.
+CREATE VIEW document_unreadable WITH (security_invoker) AS
+SELECT d.id AS document, d.scope, d.urn, f.error
+  FROM (SELECT owner, (array_agg(error ORDER BY id))[1] AS error FROM task
+         WHERE died_at IS NOT NULL AND kind IN ('documents.open', 'ocr.read') AND owner ~ '^document:[0-9]{1,18}$'
+         GROUP BY owner) f
+  JOIN document d ON d.id = substr(f.owner, 10)::bigint;
+
+-- `document_progress` as rows: one for each document and each phase that is shown. All phases of chunks have the chunks that are known as
 -- their units: a phase gets its own one by one.
 CREATE VIEW document_phase WITH (security_invoker) AS
 SELECT p.id AS document, u.phase, k.ordinal, k.label, k.unit, u.status, u.done, u.failed,
