@@ -378,6 +378,7 @@ PINNED = {  # by the beginning of its checksum: whoever adds a migration adds it
     "documents/0005_dead_documents": "5b5c26f60501",
     "documents/0006_phases": "0575a0f2b30b",
     "documents/0007_unreadable": "e86350a9045b",
+    "documents/0008_listed_tally": "49b7310cc94f",
     "knowledge/0001_tables": "0967e3e4647c",
     "sources/0001_sources": "bc86b15d3030",
     "sources/0002_links": "587b17966f10",

@@ -2,24 +2,29 @@
 
 import os
 from collections.abc import Sequence
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from gristmill.db import Database
+from gristmill.db import Database, Tx
 from gristmill.documents import (
     DocumentFilter,
     Order,
     Progress,
     add_file,
     count_documents,
+    follow_documents,
     list_documents,
     order_documents,
+    preview_removal,
     remove,
 )
 from gristmill.documents.listing import SQL
+from gristmill.documents.overview import load_overview, load_overview_of
 from gristmill.documents.tally import fold_tally
+from gristmill.documents.written import SQL as WRITTEN
 from gristmill.ids import DocumentId
 from gristmill.scopes import GLOBAL, Scope, scope_id
 from plans import count_rows
@@ -81,6 +86,52 @@ async def test_all_documents_are_counted_without_looking_at_them(db: Database, t
     async with db.transaction() as tx:
         await remove(tx, [(await list_documents(tx))[-1].id])
     assert await counted() == (2, 0)
+
+
+async def test_a_note_about_a_document_is_neither_listed_nor_counted(db: Database, tmp_path: Path) -> None:
+    async def check(documents: int, completed: int) -> None:
+        async with db.transaction() as tx:
+            tally, board = await count_documents(tx), await load_overview_of(tx, GLOBAL, None, 50)
+            lists = [await list_documents(tx), board.documents, (await load_overview(tx, 50)).documents]
+        looks = follow_documents(db, [letter], print)
+        assert [one.id for one in (await anext(looks)).all] == [letter]
+        await looks.aclose()
+        assert [len(one) for one in lists] == [documents] * 3
+        assert (tally.documents, tally.completed) == (board.tally.documents, board.tally.completed)
+        assert (tally.documents, tally.completed) == (documents, completed)
+
+    (tmp_path / "letter.txt").write_text("The mill.")
+    await add_file(db, tmp_path / "letter.txt", GLOBAL, max_bytes=MOST)
+    letter = (await listed(db))[0].id
+    async with db.transaction() as tx:
+        note = await write_down(tx, "note", letter)
+    await check(1, 0)
+    for container, count in ((None, 2), (letter, 1)):
+        async with db.transaction() as tx:
+            await tx.execute("UPDATE document SET container = %(to)s WHERE id = %(id)s", to=container, id=note)
+        await check(count, count - 1)
+    async with db.transaction() as tx:
+        await write_down(tx, "memo", None)
+    await check(2, 1)
+    async with db.transaction() as tx:
+        planned, gone = await preview_removal(tx, [letter]), await remove(tx, [letter])
+    assert (planned.documents, gone.documents) == (1, 1)
+    async with db.transaction() as tx:
+        assert [one.name for one in await list_documents(tx)] == ["memo"]
+        assert (await count_documents(tx)).documents == 1
+
+
+async def write_down(tx: Tx, urn: str, container: DocumentId | None) -> DocumentId:
+    """A text that a program writes down itself, as a note about a document or for itself."""
+    given = {
+        "scope": await scope_id(tx, GLOBAL),
+        "urn": urn,
+        "hash": sha256(urn.encode()).digest(),
+        "container": container,
+    }
+    await tx.execute("INSERT INTO blob (hash, size) VALUES (%(hash)s, 0)", hash=given["hash"])
+    about = {"version": 1, "name": urn, "title": urn, "type": "note", "meta": "{}", "written_at": None}
+    return await tx.only_value(WRITTEN["make_document"], DocumentId, **given, **about)
 
 
 async def put(db: Database, folder: Path, names: Sequence[str], scope: Scope) -> None:

@@ -187,9 +187,10 @@ SELECT (SELECT count(*)::int FROM page WHERE document = ANY (%(ids)s)) AS pages,
 SELECT count(*)::int FROM task WHERE owner = ANY (%(owners)s);
 
 -- name: delete_documents
--- of those that another removed meanwhile, nothing is told
-WITH gone AS (DELETE FROM document WHERE id = ANY (%(ids)s) RETURNING scope)
-SELECT count(*)::int AS documents, coalesce(array_agg(DISTINCT scope), '{}') AS scopes FROM gone;
+-- Of those that another removed meanwhile, nothing is told. Notes about others are not counted, since no list names them, unless
+-- one of them is itself what is removed.
+WITH gone AS (DELETE FROM document WHERE id = ANY (%(ids)s) RETURNING id, scope, container, task)
+SELECT (count(*) FILTER (WHERE container IS NULL OR task <> 0 OR id = ANY (%(named)s)))::int AS documents, coalesce(array_agg(DISTINCT scope), '{}') AS scopes FROM gone;
 
 -- name: hashes_of
 SELECT DISTINCT hash FROM document WHERE id = ANY (%(ids)s);

@@ -8,7 +8,7 @@ from gristmill.db import Database, Tx, outlast_outage
 from gristmill.documents.phases.definition import list_phases
 from gristmill.documents.progress import (
     Progress,
-    find_with_parts,
+    find_parts,
     list_failures,
     load_progress,
 )
@@ -51,7 +51,7 @@ async def follow_documents(
         try:
             # all of one moment: a part that comes between two statements would be missed
             async with db.transaction(snapshot=True) as tx:
-                looked = await load_progress(tx, await find_with_parts(tx, open_))
+                looked = await load_progress(tx, [*open_, *await find_parts(tx, open_)])
                 is_served = attendance.note(await has_worker(tx), loop.time())
         except Unreachable as error:
             await outlast_outage(db, warn, error)

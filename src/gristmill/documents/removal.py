@@ -8,7 +8,7 @@ from gristmill.db import Column, Database, Tx, Viewpoint
 from gristmill.documents import store
 from gristmill.documents.blobs import drop_unused_bytes, lock_bytes
 from gristmill.documents.model import owner_of
-from gristmill.documents.progress import find_with_parts
+from gristmill.documents.progress import find_parts, find_with_parts
 from gristmill.documents.store import SQL
 from gristmill.documents.versions import forget_texts, keep_texts, sources_of
 from gristmill.errors import Unknown
@@ -94,7 +94,7 @@ class Deleted:
 async def remove(tx: Tx, ids: Iterable[DocumentId]) -> Removed:
     """Remove documents and their parts; a worker that is busy with one of them writes nothing any more."""
     account = RemovedSoFar()
-    await _remove(tx, list(ids), account)
+    await _remove(tx, list(ids), account, named=list(ids))
     if not account.documents:
         raise Unknown("There is no such document.")
     return account.sum_up()
@@ -102,12 +102,14 @@ async def remove(tx: Tx, ids: Iterable[DocumentId]) -> Removed:
 
 async def preview_removal(tx: Tx, ids: Iterable[DocumentId]) -> Removed:
     """What `remove` would take with these documents at this moment; nothing is changed and nobody waits."""
-    meant = await find_with_parts(tx, ids)
+    named = list(ids)
+    meant = await find_with_parts(tx, named)
     if not meant:
         raise Unknown("There is no such document.")
     contents = await tx.one(SQL["contents"], _ContentsRow, ids=meant)
     assert contents is not None
-    account = RemovedSoFar(documents=len(meant), pages=contents.pages, chunks=len(contents.chunks))
+    listed = {*named, *await find_parts(tx, named)}.intersection(meant)
+    account = RemovedSoFar(documents=len(listed), pages=contents.pages, chunks=len(contents.chunks))
     account.lose(await graph.find_losses(tx, contents.chunks))
     account.tasks = await tx.only_value(SQL["count_tasks"], int, owners=[owner_of(one) for one in meant])
     return account.sum_up()
@@ -121,7 +123,7 @@ async def remove_source(tx: Tx, scope: Scope, urn: str) -> Removed:
         await store.lock_source(tx, own, urn)
         versions = await tx.values(SQL["versions"], Column[DocumentId], scope=own, urn=urn)
         if versions:
-            await _remove(tx, versions, account)
+            await _remove(tx, versions, account, named=versions)
     return account.sum_up()
 
 
@@ -164,10 +166,10 @@ async def remove_in_portions(
     account = RemovedSoFar()
     for some in _portions([id_ for id_ in meant if id_ not in known]):
         async with db.transaction(seen_from=seen_from) as tx:
-            await _remove(tx, some, account)
+            await _remove(tx, some, account, named=())
         tell(account.documents, len(meant))
     async with db.transaction(seen_from=seen_from) as tx:
-        await _remove(tx, ids, account)
+        await _remove(tx, ids, account, named=ids)
     return account.sum_up()
 
 
@@ -190,12 +192,13 @@ def _portions(ids: Sequence[DocumentId]) -> Iterator[Sequence[DocumentId]]:
     return (ids[at : at + PORTION] for at in range(0, len(ids), PORTION))
 
 
-async def _remove(tx: Tx, ids: Sequence[DocumentId], account: RemovedSoFar) -> None:
+async def _remove(tx: Tx, ids: Sequence[DocumentId], account: RemovedSoFar, *, named: Sequence[DocumentId]) -> None:
+    """`named` are those of these that somebody asked to remove."""
     meant, tasks = await _stop_work(tx, ids)
     contents = await tx.one(SQL["contents"], _ContentsRow, ids=meant)
     assert contents is not None
     account.lose(await graph.find_losses(tx, contents.chunks))
-    gone = await _delete(tx, meant)
+    gone = await _delete(tx, meant, named)
     account.keep(gone.stated)
     await send_many(tx, [lexicon.fold_letter(scope) for scope in gone.scopes])
     account.documents += gone.documents
@@ -204,13 +207,13 @@ async def _remove(tx: Tx, ids: Sequence[DocumentId], account: RemovedSoFar) -> N
     account.tasks += tasks
 
 
-async def _delete(tx: Tx, ids: Sequence[DocumentId]) -> Deleted:
+async def _delete(tx: Tx, ids: Sequence[DocumentId], named: Sequence[DocumentId] = ()) -> Deleted:
     """Delete documents, with the bytes and statements that nothing else needs."""
     hashes = await tx.values(SQL["hashes_of"], bytes, ids=ids)
     await lock_bytes(tx, hashes)  # before the documents: every removal locks in this order
     stated = await graph.statements_at_stake(tx, ids)
     sources = await sources_of(tx, ids)
-    gone = await tx.one(SQL["delete_documents"], _DeletedRow, ids=ids)
+    gone = await tx.one(SQL["delete_documents"], _DeletedRow, ids=ids, named=list(named))
     assert gone is not None
     await drop_unused_bytes(tx, hashes)
     await forget_texts(tx, sources)

@@ -1,8 +1,10 @@
--- Documents are counted as they come and go, and their bytes are kept once for all clients.
+-- Documents are counted as they come and go, and their bytes are kept once for all clients. What lies in another document and
+-- was not read from a file is a note about it: no list names it, and nobody counts it.
 
 CREATE OR REPLACE FUNCTION tally_new_documents() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
-  INSERT INTO document_tally SELECT scope, count(*), count(completed_at) FROM fresh GROUP BY scope;
+  INSERT INTO document_tally SELECT scope, count(*), count(completed_at) FROM fresh
+   WHERE container IS NULL OR task <> 0 GROUP BY scope;
   RETURN NULL;
 END $$;
 CREATE OR REPLACE TRIGGER document_added AFTER INSERT ON document REFERENCING NEW TABLE AS fresh
@@ -14,11 +16,23 @@ BEGIN
   RETURN NULL;
 END $$;
 CREATE OR REPLACE TRIGGER document_completed AFTER UPDATE OF completed_at ON document
-  FOR EACH ROW WHEN (OLD.completed_at IS NULL AND NEW.completed_at IS NOT NULL) EXECUTE FUNCTION tally_document();
+  FOR EACH ROW WHEN (OLD.completed_at IS NULL AND NEW.completed_at IS NOT NULL AND (NEW.container IS NULL OR NEW.task <> 0))
+  EXECUTE FUNCTION tally_document();
+
+CREATE OR REPLACE FUNCTION tally_placed_note() RETURNS trigger LANGUAGE plpgsql AS $$
+DECLARE
+  change int := CASE WHEN NEW.container IS NULL THEN 1 ELSE -1 END;
+BEGIN
+  INSERT INTO document_tally VALUES (NEW.scope, change, CASE WHEN NEW.completed_at IS NULL THEN 0 ELSE change END);
+  RETURN NULL;
+END $$;
+CREATE OR REPLACE TRIGGER note_placed AFTER UPDATE OF container ON document
+  FOR EACH ROW WHEN (NEW.task = 0 AND (OLD.container IS NULL) <> (NEW.container IS NULL)) EXECUTE FUNCTION tally_placed_note();
 
 CREATE OR REPLACE FUNCTION tally_gone_documents() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
-  INSERT INTO document_tally SELECT scope, -count(*), -count(completed_at) FROM gone GROUP BY scope;
+  INSERT INTO document_tally SELECT scope, -count(*), -count(completed_at) FROM gone
+   WHERE container IS NULL OR task <> 0 GROUP BY scope;
   RETURN NULL;
 END $$;
 CREATE OR REPLACE TRIGGER document_gone AFTER DELETE ON document REFERENCING OLD TABLE AS gone
