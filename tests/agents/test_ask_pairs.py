@@ -293,6 +293,31 @@ TRUE = [
         "Acme had a bad year: sales dropped, and its profit fell to EUR 2 million.",
     ),
     # a pronoun means the one name before it
+    ("HT-2026-014 runs for three years.", "HT-2026-014 was signed by both parties. It runs for three years."),
+    ("Acme makes bearings.", "Acme was founded on 4 May 2026. It makes bearings."),
+    ("Anna Berg signed the contract.", "On Monday, 4 May, Anna Berg came to Graz. She signed the contract."),
+    ("Anna Berg signed the contract.", "Meeting of 26 May 2026. Anna Berg came. She signed the contract."),
+    (
+        "Tomas Lindqvist delivered the wheel one week late.",
+        "The wheel was ordered in March. Tomas Lindqvist promised it for April. He delivered the wheel one week late.",
+    ),
+    ("The Slow Mill has six floors.", "The Slow Mill stands in Aldermoor. It has six floors."),
+    (
+        "Aldermoor Mill was built in 1790.",
+        "Aldermoor Mill is the oldest mill of the county. It was built in 1790 by a miller from Holland.",
+    ),
+    (
+        "Ida Holm founded the works in 1921.",
+        "Ida Holm (1890–1950) was a Danish engineer. In 1921 she founded the works.",
+    ),
+    (
+        "Ida Holm studied in Vienna.",
+        "Ida Holm was a Danish engineer. She was born in Aarhus. She studied in Vienna. She died in 1950.",
+    ),
+    (
+        "Ida Holm died in 1950.",
+        "Ida Holm was a Danish engineer. She was born in Aarhus. She studied in Vienna. She died in 1950.",
+    ),
     ("Karl Voss founded the mill in 1868.", "Karl Voss was born in Brno. He founded the mill in 1868."),
     ("Anna Berg founded the mill in 1868.", "Anna Berg worked for Acme in Vienna. She founded the mill in 1868."),
     ("Acme makes bearings.", "Acme was founded in Graz in 1990. It makes bearings."),

@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterator, Sequence
 
 from gristmill.agents.ask.relations import NAMED_BEFORE, Said
+from gristmill.agents.ask.values import find_values
 from gristmill.agents.ask.words import (
     ASKING,
     PRONOUNS,
@@ -39,6 +40,10 @@ PERSONAL = split_words("he him his himself she her hers herself er ihn ihm")
 THINGS = split_words("it its itself")
 FIRM = re.compile(r"\b(?:GmbH|AG|KG|SE|Ltd|Inc|Corp|LLC|PLC|a\.s|s\.r\.o|d\.o\.o|d\.d)\b")
 TITLED = re.compile(r"^(?:mr|mrs|ms|miss|dr|prof|herrn?|frau|pan|pani|gospodin|gospoda)\b", re.IGNORECASE)
+ARTICLE = re.compile(r"\b(?:an?|the|his|her|its|their|this|that|every|first|last|of)\s$", re.IGNORECASE)
+PEOPLES = re.compile(
+    r"\w+(?:ish|ese)|German|French|Dutch|Swiss|Czech|Greek|Italian|Austrian|Hungarian|Croatian|Russian|American"
+)
 AND = re.compile(r"\s(?:and|und|a|i)\s")
 # Behind these stand places and times; behind the others only what is written like the full name of a person counts.
 AT = split_words("in at on near since until during between among under over through across an auf bei v ve na u kod")
@@ -96,16 +101,18 @@ def _find_pronouns(said: Said) -> Iterator[Name]:
 def _list_people(text: str, until: int, language: str | None) -> list[Name]:
     """The names before this place that a pronoun may mean: of people and firms, as far as their places tell."""
     found = [*find_names(text, language), *_find_beginnings(text, language)]
+    dates = [one for one in find_values(text) if one.kind == "date"]
     return [
         Name(part, name.start, name.stop)
         for name in sorted(found, key=lambda one: one.start)
-        if name.stop <= until and not any(map(str.isdigit, name.text)) and not _stands_aside(text, name)
+        if name.stop <= until and not _stands_aside(text, name) and not _is_adjective(text, name)
+        if not any(one.start < name.stop and name.start < one.stop for one in dates)
         for part in split_names([name])
     ]
 
 
 def _find_beginnings(text: str, language: str | None) -> Iterator[Name]:
-    """Single words with which English sentences begin, and which may be names: no plain words, plurals and adverbs."""
+    """Single words with which English sentences begin, and which may be names: no plain words, adverbs and gerunds."""
     if language not in ("en", None):
         return
     known = {one.start for one in find_names(text, language)}
@@ -123,9 +130,16 @@ def _stands_aside(text: str, name: Name) -> bool:
     return word in AT or (word in FROM and not is_full)
 
 
+def _is_adjective(text: str, name: Name) -> bool:
+    """A Danish engineer, the English, she is Czech: a capital, and nobody's name."""
+    is_told_of = ARTICLE.search(text[max(0, name.start - 12) : name.start]) and re.match(r" [a-z]", text[name.stop :])
+    return " " not in name.text and (is_told_of is not None or PEOPLES.fullmatch(name.text) is not None)
+
+
 def _may_be(name: str, pronoun: str) -> bool:
-    """Whether a pronoun may mean it: no firm is a he, and no Mr Dorn is an it."""
-    return not (FIRM.search(name) and pronoun in PERSONAL) and not (TITLED.match(fold(name)) and pronoun in THINGS)
+    """Whether a pronoun may mean it: no firm and no number is a he, and no Mr Dorn is an it."""
+    is_thing = FIRM.search(name) is not None or any(map(str.isdigit, name))
+    return not (is_thing and pronoun in PERSONAL) and not (TITLED.match(fold(name)) and pronoun in THINGS)
 
 
 def _join_names(names: Sequence[str]) -> list[str]:
