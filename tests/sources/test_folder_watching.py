@@ -13,7 +13,7 @@ import pytest
 
 from gristmill.cli.grinding import follow
 from gristmill.cli.session import Session
-from gristmill.db import Database, Embedded, open_database
+from gristmill.db import Database, Embedded, open_database, pool
 from gristmill.documents import Taken, remove
 from gristmill.ids import DocumentId
 from gristmill.scopes import GLOBAL
@@ -140,12 +140,15 @@ async def _seen_after(db: Database, folder: Path, happens: Callable[[], object],
     return found
 
 
-async def test_a_database_that_goes_away_while_a_folder_is_watched_is_waited_for(folder: Path):
+async def test_a_database_that_goes_away_while_a_folder_is_watched_is_waited_for(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+):
     with tempfile.TemporaryDirectory(prefix="gristmill-cli-") as place:
         os.chmod(place, 0o711)
         settings = Settings(data=Path(place) / "data")
         server = Embedded(settings.data)
         try:
+            monkeypatch.setattr(pool, "PATIENCE", 1.0)  # both of them ask again and again until a connection is lent
             async with open_database(settings) as db, asyncio.timeout(120):
                 seen = watch_folder(FileIntake(db, settings, GLOBAL, patient=True), folder)
                 assert await anext(seen) == []
@@ -155,6 +158,7 @@ async def test_a_database_that_goes_away_while_a_folder_is_watched_is_waited_for
                 following = asyncio.create_task(follow(Session(db, settings), [DocumentId(1)], quiet=True))
                 await asyncio.to_thread(server.stop)
                 await asyncio.to_thread(server.start)
+                monkeypatch.setattr(pool, "PATIENCE", 20.0)  # this one asks once
                 async with Database(db.url) as other, other.transaction() as tx:
                     await remove(tx, [DocumentId(1)])
                 assert await following == []
@@ -193,8 +197,9 @@ async def ordinary_user(db: Database, elsewhere: Path) -> AsyncIterator[None]:
 
 @pytest.mark.parametrize("name", ["closed", ".closed"])
 async def test_a_closed_folder_is_told_and_everything_around_it_is_watched(
-    db: Database, folder: Path, shared: Path, name: str
+    db: Database, folder: Path, shared: Path, name: str, monkeypatch: pytest.MonkeyPatch
 ):
+    monkeypatch.setattr(watching, "LOOK", 0.2)
     stop, warnings, found = asyncio.Event(), list[str](), dict[str, str]()
     for one in ("before", name, "zenith"):
         (shared / one).mkdir()
@@ -207,7 +212,7 @@ async def test_a_closed_folder_is_told_and_everything_around_it_is_watched(
                 found |= {one.name: one.status for one in await anext(seen)}
     finally:
         (shared / name).chmod(0o700)
-    assert f"because {shared / name} is closed to us: it is looked through every 2 s instead" in warnings[0]
+    assert f"because {shared / name} is closed to us: it is looked through every 0.2 s instead" in warnings[0]
     (shared / "zenith" / "later.md").write_text("# Later\n")
     async with asyncio.timeout(60):
         while "later.md" not in found:
