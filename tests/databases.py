@@ -23,10 +23,12 @@ CLEARED_AT_ONCE = 24  # tables; to drop the database costs no more
 # bytes of a table whose rows are deleted: to truncate it costs the server a file for each index, and all kept sessions
 # their plans, but the place of deleted rows stays taken
 SMALL = 4 * 8192
-END_OTHERS = """
-SELECT bool_and(pg_terminate_backend(pid, 10000)) FROM pg_stat_activity
- WHERE datname = current_database() AND pid <> pg_backend_pid() AND pid <> ALL (%s::int[])
+OTHERS = """
+  FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid() AND pid <> ALL (%s::int[])
 """
+END_OTHERS = "SELECT count(pg_terminate_backend(pid, 10000))" + OTHERS
+# one that ended by itself before it could be told to has gone, too
+HAVE_OTHERS_GONE = "SELECT count(*) = 0" + OTHERS
 WRITTEN = """
 SELECT oid, relnamespace = 'pg_catalog'::regnamespace, pg_relation_size(oid) FROM pg_class
  WHERE relkind IN ('r', 'm') AND NOT relisshared
@@ -193,7 +195,9 @@ class Databases:
         """Whether it is as new again."""
         inside = self.connect(name)
         # whoever ends tells the server, as its last act, what it wrote
-        if ask(inside, END_OTHERS, [SESSIONS.list_pids(self.find_url(name))]) is False or not ask(inside, IS_PLAIN):
+        kept = SESSIONS.list_pids(self.find_url(name))
+        ask(inside, END_OTHERS, [kept])
+        if not (ask(inside, HAVE_OTHERS_GONE, [kept]) and ask(inside, IS_PLAIN)):
             return False
         written = inside.execute(WRITTEN).fetchall()
         schema = self.read_schema()
