@@ -34,6 +34,8 @@ default_internal_group = {group}
 default_login_user = {user}
 first_valid_uid = 1
 mail_max_userip_connections = 100
+# nobody guesses passwords here: no answer is held back
+auth_failure_delay = 0
 passdb {{
   driver = static
   args = password={password}
@@ -56,6 +58,9 @@ namespace inbox {{
 }}
 service anvil {{
   chroot =
+  unix_listener anvil-auth-penalty {{
+    mode = 0
+  }}
 }}
 service imap-login {{
   chroot =
