@@ -99,11 +99,9 @@ class Dovecot:
     def renumber(self, user: str, folder: str = "INBOX") -> None:
         """As after a restored backup: the same mails have other numbers."""
         place = self.folder / "mail" / user / ("" if folder == "INBOX" else f".{folder}")
-        numbered = max((file.stat().st_ctime for file in place.glob("dovecot*")), default=0.0)
-        while time.time() < numbered + 1.1:  # Dovecot takes the second of the clock for the new UIDVALIDITY
-            time.sleep(0.05)
         for file in place.glob("dovecot*"):
-            file.unlink(missing_ok=True)
+            if not file.name.startswith("dovecot-uidvalidity"):  # it counts on from there
+                file.unlink(missing_ok=True)
 
 
 def free_port() -> int:
