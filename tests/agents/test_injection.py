@@ -236,6 +236,18 @@ async def test_a_place_that_a_person_refused_gets_nothing_from_the_next_worker(b
     assert bench.web.paths == []
 
 
+async def test_a_policy_that_names_a_host_is_no_way_to_another_one(bench: Workbench) -> None:
+    """An open redirect of the named host, and an address that hides the other host in its query."""
+    port = bench.web.port
+    bench.web.redirect("/", f"http://{EVIL}:{port}/collect/4711")
+    await bench.allow(domains=("docs.acme.example",))
+    await bench.begin("Find out about stones.")
+    for n, end in enumerate((f"?next=x@{EVIL}:{port}", f"/?next=x@{EVIL}:{port}", "", f"#@{EVIL}:{port}")):
+        found = await bench.call("fetch_page", f"1#{n}", url=f"http://docs.acme.example:{port}{end}")
+        assert "leads to another host" in found.text
+    assert {one.host for one in bench.web.seen} == {f"docs.acme.example:{port}"}
+
+
 async def test_a_person_who_says_no_in_the_request_is_heard_before_the_policy(bench: Workbench) -> None:
     await bench.allow(recipients=("*@acme.example",))
     await bench.begin("Tell bob@acme.example what flour costs. Do not write to anna@acme.example.")

@@ -4,13 +4,13 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, fields, replace
 from fnmatch import fnmatchcase
 from typing import Any
-from urllib.parse import urlsplit
 
 from gristmill.agents.effects import Allow, Ask, Changes, RefuseEffect, Verdict
 from gristmill.agents.provenance import Origin, TargetKind, join_sources, lower_ascii
 from gristmill.db import Tx, queries
-from gristmill.errors import Refused
+from gristmill.errors import Refused, Unsafe
 from gristmill.scopes import Scope, find_scope, scope_id
+from gristmill.sources import read_location
 
 SQL = queries("gristmill.agents", "policy.sql")
 MOST_ENTRIES = 200
@@ -176,15 +176,15 @@ def fits_recipient(address: str, pattern: str) -> bool:
 
 
 def fits_host(url: str, pattern: str) -> bool:
+    """Whether an address has this host, read as the fetcher reads it: the host that is judged is the one called."""
     try:
-        parts = urlsplit(url)
-        host = lower_ascii(parts.hostname or "")
-    except ValueError:
+        host = read_location(url).host
+        name = pattern.removeprefix("*.")
+        # the host is in ASCII, as it is called
+        named = lower_ascii(name) if name.isascii() else read_location(f"https://{name}").host
+    except Unsafe:
         return False
-    if parts.scheme not in ("http", "https") or parts.username is not None or "\\" in url:
-        return False
-    pattern = lower_ascii(pattern)
-    return host.endswith(pattern[1:]) if pattern.startswith("*.") else host == pattern
+    return host.endswith(f".{named}") if pattern.startswith("*.") else host == named
 
 
 def fits_command(command: str, pattern: str) -> bool:

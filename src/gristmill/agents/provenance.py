@@ -10,12 +10,14 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal
-from urllib.parse import unquote, urlsplit
+from urllib.parse import unquote
 
 from gristmill.agents.denials import Denial, find_denials
 from gristmill.agents.disguises import fold, look_at
 from gristmill.agents.runs import ReadText
 from gristmill.documents import split_quoted
+from gristmill.errors import Unsafe
+from gristmill.sources import read_location
 
 TargetKind = Literal["recipient", "command", "url", "path", "branch", "name", "state"]
 Who = Literal["person", "policy", "workspace", "untrusted", "nobody", "denied"]
@@ -185,19 +187,13 @@ def _spell_address(value: str) -> str:
 
 
 def _spell_url(value: str) -> str:
-    """One spelling of an address, as far as servers agree; one that cannot be read, or hides its host, stays odd."""
+    """One spelling of an address, read as the fetcher reads it; one that the fetcher refuses stays odd."""
     try:
-        parts = urlsplit(value.strip())
-        port = parts.port
-    except ValueError:
-        return f"unreadable {value}"
-    if parts.username is not None or parts.password is not None or "\\" in value:
+        location = read_location(value.strip())
+    except Unsafe:
         return f"odd {value}"
-    host = lower_ascii(parts.hostname or "")
-    default = {"http": 80, "https": 443}.get(parts.scheme)
-    shown_port = "" if port in (None, default) else f":{port}"
-    path = UNRESERVED.sub(lambda found: unquote(found[0]), parts.path) or "/"
-    return f"{parts.scheme}://{host}{shown_port}{path}{'?' + parts.query if parts.query else ''}"
+    path, mark, query = location.target.partition("?")
+    return location.origin + UNRESERVED.sub(lambda found: unquote(found[0]), path) + mark + query
 
 
 def _is_below(value: str, said: str) -> bool:

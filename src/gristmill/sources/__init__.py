@@ -2,7 +2,7 @@
 
 from gristmill.sources.calendar.caldav import put_event
 from gristmill.sources.clearing import clear_folder
-from gristmill.sources.fetch import FetchedPage, Fetcher, Location, NotThere, Posted, check_address
+from gristmill.sources.fetch import FetchedPage, Fetcher, Location, NotThere, Posted, check_address, read_location
 from gristmill.sources.folder import (
     FileIntake,
     Reporter,
@@ -142,6 +142,7 @@ __all__ = [
     "pause_source",
     "prepare_clone",
     "put_event",
+    "read_location",
     "refresh_one",
     "remove_rule",
     "retry_set_aside",

@@ -4,7 +4,7 @@ from pydantic import Field
 
 from gristmill.agents.tools.model import Arguments, Tool, ToolContext, ToolResult
 from gristmill.errors import Refused
-from gristmill.sources import FetchedPage, convert_apart
+from gristmill.sources import FetchedPage, convert_apart, read_location
 
 LONGEST = 40_000  # characters
 HTML = ("text/html", "application/xhtml+xml")
@@ -19,10 +19,10 @@ class FetchPage(Arguments):
 
 async def fetch_page(arguments: FetchPage, context: ToolContext) -> ToolResult:
     """A page that sends us elsewhere is not followed to another host: nobody has named that one."""
-    host = host_of(arguments.url)
+    place = find_place(arguments.url)
 
     async def check_redirect(url: str) -> None:
-        if host_of(url) != host:
+        if find_place(url) != place:
             raise Refused(f"{arguments.url} leads to another host, {url}: fetch that address if it is meant.")
 
     page = await context.fetcher.get(arguments.url, types=TYPES, check_redirect=check_redirect)
@@ -38,8 +38,9 @@ async def read_text(page: FetchedPage, context: ToolContext) -> str:
     return (await convert_apart(context.processes, page, seconds=seconds, memory=memory)).text
 
 
-def host_of(url: str) -> str:
-    return url.partition("://")[2].partition("/")[0].rpartition("@")[2].casefold()
+def find_place(url: str) -> str:
+    """Host and port, read as the fetcher reads them; http and https at their own ports are one place."""
+    return read_location(url).origin.partition("://")[2]
 
 
 TOOL = Tool(

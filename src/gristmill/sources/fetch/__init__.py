@@ -2,6 +2,6 @@
 
 from gristmill.sources.fetch.answers import NotThere
 from gristmill.sources.fetch.fetcher import FetchedPage, Fetcher, Posted
-from gristmill.sources.fetch.location import Location, check_address
+from gristmill.sources.fetch.location import Location, check_address, read_location
 
-__all__ = ["FetchedPage", "Fetcher", "Location", "NotThere", "Posted", "check_address"]
+__all__ = ["FetchedPage", "Fetcher", "Location", "NotThere", "Posted", "check_address", "read_location"]
