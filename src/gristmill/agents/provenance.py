@@ -23,6 +23,7 @@ TargetKind = Literal["recipient", "command", "url", "path", "branch", "name", "s
 Who = Literal["person", "policy", "workspace", "untrusted", "nobody", "denied"]
 QUOTED = "a text quoted in the request"
 REFUSED = "an answer that refuses something"
+PAGE = "the page "  # before the address of a page that was fetched, in the name of its text
 # A no covers its whole sentence. Of files and branches only those behind it: “mend main.py, but do not push” is often
 # said, and what becomes of both is seen before it leaves the workspace.
 AFTER_NO: tuple[TargetKind, ...] = ("path", "branch")
@@ -42,7 +43,7 @@ class Origin:
     """Who said a value, where it stands, and what it only looks like."""
 
     who: Who
-    sources: tuple[str, ...] = ()
+    sources: tuple[str, ...] = ()  # of what a person said: the address above it, if this one was not named itself
     looks_like: str | None = None  # a value that a person said, in other characters
 
     @property
@@ -51,6 +52,8 @@ class Origin:
 
     def __str__(self) -> str:
         match self.who:
+            case "person" if self.sources:
+                said = f"it lies below {join_sources(self.sources)}, which a person named"
             case "person":
                 said = "a person said it"
             case "policy":
@@ -105,10 +108,12 @@ def listen(
 
 def find_origin(kind: TargetKind, value: str, words: RunWords) -> Origin:
     """Who said a value; a person's word counts more than a text that says the same, a person's no more than a yes."""
-    if any(is_said(kind, value, one.tail if kind in AFTER_NO else one.sentence) for one in words.denials):
+    if any(_is_denied(kind, value, one.tail if kind in AFTER_NO else one.sentence) for one in words.denials):
         return Origin("denied")
     if any(is_said(kind, value, text) for text in words.person):
         return Origin("person")
+    if kind == "url" and (above := _find_address_above(value, words)):
+        return Origin("person", (above,))
     if kind == "path" and _tidy_path(value) in words.workspace:
         return Origin("workspace")
     alike = _find_double(kind, value, words.person)
@@ -123,6 +128,15 @@ STOPS = ".,;:!?"
 OPENING, CLOSING = "([{<“„‘«'\"`", ")]}>”“’»'\"`"
 APART = re.compile(r"[\s<>()\[\]{},;:\"'`“”„‘’«»|]+")  # what cannot be in a mail address
 URL = re.compile(r"https?://[^\s<>\"'`“”„‘’«»|]+", re.IGNORECASE)
+# “Read everything below https://…”
+ALL_BELOW = re.compile(
+    r"\b(?:(?:everything|all pages|every page)(?: that (?:is|are|lies?|stands?))? (?:below|under|beneath)"
+    r"|(?:alles|alle seiten) (?:unter|unterhalb von)|(?:vše|všechno|všechny stránky) pod"
+    r"|sve(?: stranice)? (?:pod|ispod))"
+    r"[:\s]+[(\[<\"'`“„«]?$",
+    re.IGNORECASE,
+)
+LONGEST_ALL_BELOW = 60  # characters
 COMMAND = re.compile(r"`+([^`\n]+)`+|\"([^\"\n]+)\"|“([^”\n]+)”|„([^“\n]+)“|'([^'\n]+)'")
 UNRESERVED = re.compile(r"%(2[dD]|2[eE]|5[fF]|7[eE]|3[0-9]|[46][1-9a-fA-F]|[57][0-9aA])")
 
@@ -131,9 +145,43 @@ def is_said(kind: TargetKind, value: str, text: str) -> bool:
     """Whether a value stands in a text by itself, character by character but for the capitals of names of the net."""
     if kind == "state":
         return _has_words(value, text)
-    return _SPELL[kind](value) in {_SPELL[kind](one) for one in _EXTRACT[kind](text)} or (
-        kind == "url" and any(_is_below(value, one) for one in _find_urls(text))
+    return _SPELL[kind](value) in {_SPELL[kind](one) for one in _EXTRACT[kind](text)}
+
+
+def _is_denied(kind: TargetKind, value: str, text: str) -> bool:
+    """Whether a value, or an address above it, stands in a text that says no."""
+    return is_said(kind, value, text) or (
+        kind == "url" and any(_is_below(value, above) for above, _ in _find_addresses_above(text))
     )
+
+
+def _find_address_above(value: str, words: RunWords) -> str | None:
+    """The address that a person named and below which this one lies, if nothing else can be told by fetching it.
+
+    A page can have a link for every letter: whoever chooses among its links tells it something by each choice. So what
+    lies below is trusted only while no text from elsewhere was read, and as a link on a page of that address, unless
+    the person said that everything below is meant.
+    """
+    for text in words.person:
+        for above, is_all_meant in _find_addresses_above(text):
+            if not _is_below(value, above) or not all(_was_read_at(above, one) for one in words.read):
+                continue
+            if is_all_meant or any(is_said("url", value, one.text) for one in words.read):
+                return above
+    return None
+
+
+def _find_addresses_above(text: str) -> Iterator[tuple[str, bool]]:
+    """The addresses in a text, and whether it says that everything below is meant."""
+    for place, url in _locate_urls(text):
+        is_all_meant = ALL_BELOW.search(text, max(0, place - LONGEST_ALL_BELOW), place) is not None
+        yield url.rstrip("*"), is_all_meant or url.endswith(("/*", "/**"))
+
+
+def _was_read_at(above: str, read: ReadText) -> bool:
+    """Whether a text is a page of this address, or of one below it."""
+    url = read.source.removeprefix(PAGE)
+    return url != read.source and (_spell_url(url) == _spell_url(above) or _is_below(url, above))
 
 
 def _has_words(value: str, text: str) -> bool:
@@ -149,11 +197,16 @@ def _find_addresses(text: str) -> Iterator[str]:
 
 
 def _find_urls(text: str) -> Iterator[str]:
+    for _, url in _locate_urls(text):
+        yield url
+
+
+def _locate_urls(text: str) -> Iterator[tuple[int, str]]:
     for found in URL.finditer(text):
         url = found[0].rstrip(STOPS)
         while url.endswith(")") and url.count(")") > url.count("("):
             url = url[:-1].rstrip(STOPS)
-        yield url
+        yield found.start(), url
 
 
 def _find_words(text: str) -> Iterator[str]:

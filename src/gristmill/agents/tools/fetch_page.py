@@ -4,6 +4,7 @@ from pydantic import Field
 
 from gristmill.agents.tools.model import Arguments, Tool, ToolContext, ToolResult
 from gristmill.errors import Refused
+from gristmill.agents.provenance import PAGE
 from gristmill.sources import FetchedPage, convert_apart, read_location
 
 LONGEST = 40_000  # characters
@@ -27,7 +28,7 @@ async def fetch_page(arguments: FetchPage, context: ToolContext) -> ToolResult:
 
     page = await context.fetcher.get(arguments.url, types=TYPES, check_redirect=check_redirect)
     text = await read_text(page, context)
-    return ToolResult(text[:LONGEST] or "The page has no text.", {"url": page.url}, f"the page {page.url}")
+    return ToolResult(text[:LONGEST] or "The page has no text.", {"url": page.url}, f"{PAGE}{page.url}")
 
 
 async def read_text(page: FetchedPage, context: ToolContext) -> str:
