@@ -1,5 +1,7 @@
 """The policy: pure decisions about what may happen, and the levels at which it is kept."""
 
+from time import process_time
+
 import pytest
 
 from gristmill.agents.effects import Allow, Ask, RefuseEffect
@@ -100,6 +102,11 @@ def test_only_branches_that_the_policy_names_are_written() -> None:
         ("a/b/c.pem", "*.pem", True),
         ("a/b/c.pem", "a/*.pem", False),
         ("a/b/c.pem", "a/**", True),
+        ("a/b/c.pem", "a/**/**/c.pem", True),
+        ("a/b/c.pem", "**/b/**", True),
+        ("a/b/c.pem", "**/a/**/b/**/c.pem", True),
+        ("a/b/c.pem", "**/*/*/*/*", False),
+        ("a/b/c.pem", "a/**/b", False),
         ("a/b/c.pem", "**/c.pem", True),
         ("c.pem", "**/c.pem", True),
         ("a/.env/x", ".env", True),
@@ -108,6 +115,16 @@ def test_only_branches_that_the_policy_names_are_written() -> None:
 )
 def test_patterns_of_files(path: str, pattern: str, fits: bool) -> None:
     assert (find_pattern(path, [pattern]) is not None) == fits
+
+
+@pytest.mark.parametrize(
+    "pattern", ["**/" * 18 + "x", "**/" * 90 + "x", "**/*/" * 50 + "x", "*/**/" * 50 + "x", "**/*a*b" * 40, "*a" * 140]
+)
+def test_no_pattern_takes_long(pattern: str) -> None:
+    begun = process_time()
+    for path in ("a/b/c/d/e/f/g/h/main.py", "a/" * 1_000 + "y", "a" * 100 + "y"):
+        assert find_pattern(path, [pattern]) is None
+    assert process_time() - begun < 1
 
 
 # --- the outside

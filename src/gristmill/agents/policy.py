@@ -215,12 +215,26 @@ def _fit_names(names: Sequence[str], patterns: Sequence[str]) -> bool:
     return all(fnmatchcase(name, pattern) for name, pattern in zip(names, patterns, strict=True))
 
 
-def _fit_folders(names: Sequence[str], patterns: Sequence[str]) -> bool:
-    if not patterns:
-        return not names
-    if patterns[0] == "**":
-        return any(_fit_folders(names[n:], patterns[1:]) for n in range(len(names) + 1))
-    return bool(names) and fnmatchcase(names[0], patterns[0]) and _fit_folders(names[1:], patterns[1:])
+def _fit_folders(names: list[str], patterns: list[str]) -> bool:
+    """How far each beginning of the patterns can reach, name by name: no pattern makes this take long."""
+    patterns = [one for n, one in enumerate(patterns) if one != "**" or patterns[n - 1 : n] != ["**"]]
+    if len(patterns) - patterns.count("**") > len(names):
+        return False
+    reached = _pass_over({0}, patterns)
+    for name in names:
+        further = set[int]()
+        for place in reached:
+            if place < len(patterns) and patterns[place] == "**":
+                further.add(place)
+            elif place < len(patterns) and fnmatchcase(name, patterns[place]):
+                further.add(place + 1)
+        reached = _pass_over(further, patterns)
+    return len(patterns) in reached
+
+
+def _pass_over(places: set[int], patterns: list[str]) -> set[int]:
+    """These places, and those behind each `**`, which may be no folder at all."""
+    return places | {place + 1 for place in places if patterns[place : place + 1] == ["**"]}
 
 
 # --- in the database

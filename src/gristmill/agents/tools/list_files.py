@@ -1,5 +1,7 @@
 """The tool that lists the files of the workspace."""
 
+import asyncio
+
 from pydantic import Field
 
 from gristmill.agents.policy import find_pattern
@@ -18,10 +20,14 @@ class ListFiles(Arguments):
 
 async def list_files(arguments: ListFiles, context: ToolContext) -> ToolResult:
     files = await (await context.files()).list_files()
-    found = [one for one in files if not arguments.pattern or find_pattern(one, [arguments.pattern])]
+    found = await asyncio.to_thread(select, files, arguments.pattern)
     more = f"\n… {len(found) - MOST_SHOWN:,} more" if len(found) > MOST_SHOWN else ""
     text = "\n".join(found[:MOST_SHOWN]) + more if found else "There are no such files."
     return ToolResult(text, {"files": len(found)}, "the names of the files in the workspace")
+
+
+def select(files: list[str], pattern: str) -> list[str]:
+    return [one for one in files if not pattern or find_pattern(one, [pattern])]
 
 
 TOOL = Tool("list_files", "List the files of the workspace.", ListFiles, list_files)
