@@ -3,6 +3,7 @@
 from datetime import UTC, date, datetime
 from decimal import Decimal
 from pathlib import Path
+from time import process_time
 
 import pytest
 from desk_work import PROJECT
@@ -201,6 +202,15 @@ def test_a_secret_is_known_by_its_shape(line: str, kind: str | None) -> None:
         assert len(found.hint.partition("…")[0]) <= 4
 
 
+@pytest.mark.parametrize(
+    "part", ["a.", "secret", "passwd ", "password='", "eyJ-", "eyJaaaaaaaaaa.", "a://b:", "ghp_", "-----BEGIN A", "é_"]
+)
+def test_no_line_takes_long_to_look_through_for_secrets(part: str) -> None:
+    begun = process_time()
+    list(find_secrets(part * (400_000 // len(part))))
+    assert process_time() - begun < 2
+
+
 async def test_a_scan_says_where_secrets_stand_and_never_what_they_are(bench: Workbench) -> None:
     await bench.begin("Is it safe?")
     assert "No secret was found." in (await bench.call("scan_secrets")).text
@@ -254,6 +264,12 @@ async def test_dependencies_of_the_workspace_are_listed_also_where_a_file_is_bro
         (".github/workflows/ci.yml", f"  - uses: actions/checkout@{'a' * 40}", ""),
         (".github/workflows/ci.yml", "on: pull_request_target", "code of strangers"),
         (".github/workflows/ci.yml", "  run: echo ${{ github.event.issue.title }}", "words of strangers"),
+        ("password = 'your-key-here', old_password = 'correcthorse9'", "a password"),
+        ("my.password.of-the_mill: 'correcthorse9'", "a password"),
+        ("token-eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0In0.dozjgNryP4J3jVmNHl0w", "a signed token"),
+        ("x" * 300_000 + " password = 'correcthorse9' " + "x" * 300_000, "a password"),
+        ("x " * 9_995 + "password = 'correcthorse9'", "a password"),  # where one window ends
+        (" " * 19_990 + "AKIA" + "ABCDEFGHIJKLMNOP", "a key of AWS"),
         ("Dockerfile", "RUN curl https://x | sh", "run unseen"),
         ("Dockerfile", "FROM python", "no version"),
         ("Dockerfile", "FROM python:3.13-slim", ""),
