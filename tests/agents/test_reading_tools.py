@@ -148,6 +148,7 @@ async def test_the_day_of_today_is_the_databases_and_a_day_has_its_weekday(bench
 )
 def test_a_sum_is_exact(expression: str, value: str) -> None:
     assert compute(expression) == Decimal(value)
+        ("sum(1_000,\n  2.5)", "1002.5"),
 
 
 @pytest.mark.parametrize(
@@ -167,7 +168,20 @@ def test_a_sum_is_exact(expression: str, value: str) -> None:
 )
 def test_what_is_no_sum_is_refused(expression: str) -> None:
     with pytest.raises(Refused):
+        "1e-50000000",
+        "0e-50000000",
+        "0 * 1e-90 * 1e-90",
+        "round(0, 400000)",
+        "round(1, 1e50000000)",
+        "round(1, 1e30)",
+        "1e-90 * 1e-90 * 1e90 * 1e90",
         compute(expression)
+
+
+def test_a_sum_of_many_numbers_is_not_read_anew_for_each_of_them() -> None:
+    begun = process_time()
+    assert compute(f"sum({'1,' * 1_900} 1)") == 1901
+    assert process_time() - begun < 0.3
 
 
 async def test_a_sum_is_told_with_how_it_was_made(bench: Workbench) -> None:

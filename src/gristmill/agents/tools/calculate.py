@@ -14,6 +14,7 @@ from gristmill.errors import Refused
 LONGEST = 4_000  # characters
 DIGITS = 40  # of a result that does not end
 LARGEST = Decimal(10) ** 30
+MOST_PLACES = 100  # before and behind the point, also on the way: a number with millions of them is written for ever
 OPERATORS: dict[type[ast.AST], Callable[[Decimal, Decimal], Decimal]] = {
     ast.Add: operator.add,
     ast.Sub: operator.sub,
@@ -52,13 +53,14 @@ async def calculate(arguments: Calculate, context: ToolContext) -> ToolResult:
 
 def compute(expression: str) -> Decimal:
     """The value of an expression, exact in decimal digits; Refused if it is none."""
+    line = " ".join(expression.split())  # so that the place of a number is its place in the line
     try:
-        tree = ast.parse(expression.strip(), mode="eval")
+        tree = ast.parse(line, mode="eval")
         with localcontext(prec=DIGITS):
-            value = _compute(tree.body, expression.strip())
+            value = _compute(tree.body, line)
     except (SyntaxError, RecursionError, MemoryError, ValueError) as error:
         raise Refused(f"“{expression[:80]}” cannot be computed: write numbers, + - * / and brackets.") from error
-    except (DecimalException, TypeError) as error:
+    except (DecimalException, OverflowError, TypeError) as error:
         raise Refused(f"“{expression[:80]}” has no value: {type(error).__name__}.") from error
     if abs(value) > LARGEST:
         raise Refused("The result is too large.")
@@ -66,10 +68,17 @@ def compute(expression: str) -> Decimal:
 
 
 def _compute(node: ast.AST, text: str) -> Decimal:
+    value = _compute_freely(node, text)
+    if not value.is_finite() or abs(value.adjusted()) > MOST_PLACES:
+        raise Refused(f"“{text[:80]}” has a number with more than {MOST_PLACES} places.")
+    return value
+
+
+def _compute_freely(node: ast.AST, text: str) -> Decimal:
     match node:
-        case ast.Constant():
+        case ast.Constant(col_offset=start, end_col_offset=end):
             # as it is written: a binary number would not be exact
-            return Decimal((ast.get_source_segment(text, node) or "").replace("_", ""))
+            return Decimal(text.encode()[start:end].decode().replace("_", ""))
         case ast.BinOp(left=left, op=op, right=right) if type(op) in OPERATORS:
             return OPERATORS[type(op)](_compute(left, text), _compute(right, text))
         case ast.UnaryOp(op=ast.USub(), operand=operand):
