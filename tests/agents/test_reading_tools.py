@@ -225,6 +225,23 @@ def test_no_line_takes_long_to_look_through_for_secrets(part: str) -> None:
     assert process_time() - begun < 2
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        " " * 100_000 + "x",
+        "\n" * 100_000,
+        "curl " * 40_000,
+        "${{ github.event." * 20_000,
+        "FROM " * 40_000,
+        "- " * 99_999,
+    ],
+)
+def test_no_file_takes_long_to_look_through_for_mistakes(text: str) -> None:
+    begun = process_time()
+    list(find_mistakes(".github/workflows/ci.yml", text))
+    assert process_time() - begun < 2
+
+
 async def test_a_scan_says_where_secrets_stand_and_never_what_they_are(bench: Workbench) -> None:
     await bench.begin("Is it safe?")
     assert "No secret was found." in (await bench.call("scan_secrets")).text
@@ -305,3 +322,5 @@ async def test_pipelines_of_the_workspace_are_looked_through(bench: Workbench) -
     found = await bench.call("check_ci")
     assert found.text == "Looked at Dockerfile.\nDockerfile:1: no version is named"
     assert found.data == {"files": ["Dockerfile"], "mistakes": 1}
+        ("Dockerfile", "RUN cat x | wget -O- https://x | sudo bash", "run unseen"),
+        ("Dockerfile", "RUN curl https://x | tee y | sh", ""),
