@@ -11,7 +11,7 @@ from workbench import Workbench
 
 from gristmill.agents.tools.calculate import compute
 from gristmill.agents.tools.check_ci import find_mistakes
-from gristmill.agents.tools.list_dependencies import read_manifest
+from gristmill.agents.tools.manifests import read_manifest
 from gristmill.agents.tools.secrets import find_secrets, hides_secret
 from gristmill.agents.tools.tell_date import TellDate, move_date
 from gristmill.documents import index_document
@@ -284,7 +284,8 @@ async def test_dependencies_of_the_workspace_are_listed_also_where_a_file_is_bro
     await files.write("web/package.json", "{broken")
     found = await bench.call("list_dependencies")
     assert "requirements.txt: flour >=1 – any version that fits is taken" in found.text
-    assert "web/package.json: it cannot be read" in found.text
+    for broken in ("web/package.json", "deep/package.json", "odd/pyproject.toml"):
+        assert f"{broken}: it cannot be read" in found.text
     assert found.data == {"dependencies": 1, "loose": 1}
 
 
@@ -324,3 +325,7 @@ async def test_pipelines_of_the_workspace_are_looked_through(bench: Workbench) -
     assert found.data == {"files": ["Dockerfile"], "mistakes": 1}
         ("Dockerfile", "RUN cat x | wget -O- https://x | sudo bash", "run unseen"),
         ("Dockerfile", "RUN curl https://x | tee y | sh", ""),
+        ("go.mod", "require example.org/a v1.2.3 // indirect", {"example.org/a": False}),
+        pytest.param("go.mod", f"{'a.' * 50_000}\n\ngo 1.22\n", {}, id="long"),
+    await files.write("deep/package.json", "[" * 100_000)
+    await files.write("odd/pyproject.toml", "[project]\ndependencies = 5\n")

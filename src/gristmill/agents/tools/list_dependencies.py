@@ -1,31 +1,18 @@
 """The tool that lists what the workspace depends on, and how firmly each version is named."""
 
-import json
-import re
-import tomllib
-from collections.abc import Iterator, Mapping
-from typing import Any, NamedTuple, cast
+import asyncio
+from pathlib import Path
 
+from gristmill.agents.tools.manifests import Dependency, is_manifest, read_manifests
 from gristmill.agents.tools.model import Arguments, Tool, ToolContext, ToolResult
+from gristmill.agents.workspaces import read_text
 from gristmill.errors import Refused
+from gristmill.processes import Crashed, OutOfMemory, TimedOut
 
 MOST_SHOWN = 500
-REQUIREMENTS = re.compile(
-    r"(?:^|/)(?:requirements[^/]*|constraints[^/]*)\.(?:txt|in|lock)$|(?:^|/)requirements/[^/]+\.(?:txt|in|lock)$"
-)
-REQUIREMENT = re.compile(r"^([A-Za-z0-9][\w.-]*)(?:\[[^\]]*\])?\s*(.*)$")
-GO = re.compile(r"^\s*(?:require\s+)?([\w.-]+\.[\w./-]+)\s+(v\S+)")
-EXACT = re.compile(r"^(?:===?)\s*[\w.!+-]+$")
-EXACT_ELSEWHERE = re.compile(r"^=?v?\d+\.\d+\.\d+(?:[-+][\w.-]+)?$")
-
-
-class Dependency(NamedTuple):
-    """Something that the workspace depends on."""
-
-    file: str
-    name: str
-    version: str
-    trouble: str  # why its version is not firm; empty: it is
+MOST_FILES = 500
+LONGEST = 1_000_000  # characters of one file …
+MOST_CHARACTERS = 10_000_000  # … and of all of them
 
 
 class ListDependencies(Arguments):
@@ -34,14 +21,10 @@ class ListDependencies(Arguments):
 
 async def list_dependencies(arguments: ListDependencies, context: ToolContext) -> ToolResult:
     files = await context.files()
-    found: list[Dependency] = []
-    unread: list[str] = []
-    for path in await files.list_files():
-        if is_manifest(path):
-            try:
-                found += read_manifest(path, await files.read(path))
-            except (Refused, ValueError) as error:  # tomllib and json raise ValueError for a text that is not theirs
-                unread.append(f"{path}: it cannot be read ({str(error)[:100]})")
+    paths = [one for one in await files.list_files() if is_manifest(one)]
+    texts, left_out = await asyncio.to_thread(read_files, files.folder, paths)
+    found, unread = await read_apart(texts, context)
+    unread += left_out
     lines = [f"{one.file}: {one.name} {one.version}{f' – {one.trouble}' if one.trouble else ''}" for one in found]
     more = [f"… {len(lines) - MOST_SHOWN:,} more"] if len(lines) > MOST_SHOWN else []
     text = "\n".join([*lines[:MOST_SHOWN], *more, *unread]) or "No file names a dependency."
@@ -49,60 +32,35 @@ async def list_dependencies(arguments: ListDependencies, context: ToolContext) -
     return ToolResult(text, {"dependencies": len(found), "loose": loose}, "files of the workspace")
 
 
-def is_manifest(path: str) -> bool:
-    name = path.rpartition("/")[2]
-    return name in ("pyproject.toml", "package.json", "Cargo.toml", "go.mod") or REQUIREMENTS.search(path) is not None
+def read_files(top: Path, paths: list[str]) -> tuple[list[tuple[str, str]], list[str]]:
+    """Files by path and text, and what could not be read."""
+    texts, unread, left = list[tuple[str, str]](), list[str](), MOST_CHARACTERS
+    for path in paths[:MOST_FILES]:
+        try:
+            text = read_text(top, path)
+        except Refused as error:
+            unread.append(f"{path}: it cannot be read ({str(error)[:100]})")
+            continue
+        if len(text) > min(left, LONGEST):
+            unread.append(f"{path}: it cannot be read (too long)")
+            continue
+        left -= len(text)
+        texts.append((path, text))
+    if len(paths) > MOST_FILES:
+        unread.append(f"… {len(paths) - MOST_FILES:,} more files were not read")
+    return texts, unread
 
 
-def read_manifest(path: str, text: str) -> Iterator[Dependency]:
-    match path.rpartition("/")[2]:
-        case "pyproject.toml":
-            project = _get(tomllib.loads(text), "project")
-            groups = _get(project, "optional-dependencies").values()
-            for line in [*project.get("dependencies", []), *(one for group in groups for one in group)]:
-                yield from _read_requirement(path, str(line))
-        case "package.json":
-            data = cast(dict[str, Any], json.loads(text))
-            for group in ("dependencies", "devDependencies", "optionalDependencies"):
-                for name, version in _get(data, group).items():
-                    yield Dependency(path, name, str(version), _judge_elsewhere(str(version)))
-        case "Cargo.toml":
-            for name, version in _get(tomllib.loads(text), "dependencies").items():
-                said = str(cast(dict[str, Any], version).get("version", "")) if isinstance(version, dict) else version
-                yield Dependency(path, name, str(said), _judge_elsewhere(str(said)))
-        case "go.mod":
-            for line in text.splitlines():
-                if found := GO.match(line):
-                    yield Dependency(path, found[1], found[2], "")
-        case _:
-            for line in text.splitlines():
-                yield from _read_requirement(path, line)
-
-
-def _get(data: Mapping[str, Any], name: str) -> dict[str, Any]:
-    found = data.get(name)
-    return cast(dict[str, Any], found) if isinstance(found, dict) else {}
-
-
-def _read_requirement(path: str, line: str) -> Iterator[Dependency]:
-    plain = line.partition(" #")[0].partition(";")[0].strip().rstrip("\\").strip()
-    if not plain or plain.startswith(("#", "-")):
-        return
-    if "://" in plain:
-        yield Dependency(path, plain.partition("@")[0].strip(), plain, "it comes from an address")
-        return
-    if found := REQUIREMENT.match(plain):
-        version = found[2].partition("--hash")[0].strip()
-        trouble = (
-            "" if EXACT.match(version) else "any version that fits is taken" if version else "any version is taken"
-        )
-        yield Dependency(path, found[1], version, trouble)
-
-
-def _judge_elsewhere(version: str) -> str:
-    if "://" in version or version.startswith(("git", "file:")):
-        return "it comes from an address"
-    return "" if EXACT_ELSEWHERE.match(version) else "any version that fits is taken"
+async def read_apart(texts: list[tuple[str, str]], context: ToolContext) -> tuple[list[Dependency], list[str]]:
+    """What the files name; a file whose author wants to attack us costs its process alone."""
+    if not texts:
+        return [], []
+    documents = context.settings.documents
+    seconds, memory = documents.timeout.total_seconds(), documents.memory
+    try:
+        return await context.processes.run(read_manifests, texts, timeout=seconds, memory=memory)
+    except (Crashed, OutOfMemory, TimedOut) as error:
+        raise Refused(f"The files that name dependencies cannot be read: {error}") from error
 
 
 TOOL = Tool(
