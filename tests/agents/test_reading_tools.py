@@ -1,5 +1,6 @@
 """Tools that look things up: sources, events, work, dates, sums, secrets, dependencies and pipelines."""
 
+from dataclasses import replace
 from datetime import UTC, date, datetime
 from decimal import Decimal
 from pathlib import Path
@@ -12,10 +13,11 @@ from workbench import Workbench
 from gristmill.agents.tools.calculate import compute
 from gristmill.agents.tools.check_ci import find_mistakes
 from gristmill.agents.tools.manifests import read_manifest
+from gristmill.agents.tools.search_files import check_pattern
 from gristmill.agents.tools.secrets import find_secrets, hides_secret
 from gristmill.agents.tools.tell_date import TellDate, move_date
 from gristmill.documents import index_document
-from gristmill.errors import Refused
+from gristmill.errors import Refused, Transient
 from gristmill.models import FakeEmbedder
 from gristmill.qualifier import ItemWish, add_item
 from gristmill.scopes import Scope
@@ -191,6 +193,26 @@ async def test_a_sum_is_told_with_how_it_was_made(bench: Workbench) -> None:
 
 
 # --- the workspace
+
+
+@pytest.mark.parametrize("pattern", [r"(a*)*\1", "((a{1,250}){1,250}){1,250}", "(a{99}){99}"])
+def test_a_pattern_that_could_take_hours_or_all_memory_is_refused(pattern: str) -> None:
+    with pytest.raises(Refused):
+        check_pattern(pattern)
+
+
+async def test_patterns_with_small_counts_are_looked_for(bench: Workbench) -> None:
+    await bench.begin("Look for it.")
+    assert (await bench.call("search_files", pattern="[a-z]{3,6} a - b{1}")).data["lines"] == 1
+    assert (await bench.call("search_files", pattern=r"(a)\1")).is_error
+    assert not (await bench.call("search_files", pattern=r"(a)\1", is_literal=True)).is_error
+
+
+async def test_a_git_that_wants_more_memory_than_it_may_have_ends(bench: Workbench) -> None:
+    await bench.begin("Look for it.")
+    git = replace((await bench.bench.files()).git, most_memory=1 << 20)
+    with pytest.raises(Transient):
+        await git.run("version")
 
 
 @pytest.mark.parametrize(

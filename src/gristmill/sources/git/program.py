@@ -23,8 +23,9 @@ MOST_SAID = 1 << 30  # bytes of one answer: a list of ten million commits
 MOST_BYTES = 20 << 30  # of one file that git writes, and so of everything that a fetch brings
 PIECE = 1 << 16
 BLOCK = 512  # bytes; in these `ulimit -f` counts
+KILOBYTE = 1024  # bytes; in these `ulimit -v` counts
 # A server that sends without end must not fill the disk: neither git nor what it starts writes a larger file.
-LIMITED = 'ulimit -f "$1" && shift && exec git "$@"'
+LIMITED = 'ulimit -f "$1" && { [ -z "$2" ] || ulimit -v "$2"; } && shift 2 && exec git "$@"'
 R = TypeVar("R")
 # Without these, a repository or the settings of the user could make git run programs.
 HARMLESS = {
@@ -76,6 +77,7 @@ class Git:
     base: str = ""  # … to the addresses below this one alone
     ssh_key: str | None = None
     most_bytes: int = MOST_BYTES  # that a fetch may bring
+    most_memory: int | None = None  # bytes of addresses that git may use: a pattern of a stranger may want all of them
 
     async def run(self, *words: str, given: str = "", patience: float = PATIENCE, most: int = MOST_SAID) -> bytes:
         """The output of git; if git fails, its message becomes one of our errors."""
@@ -115,6 +117,7 @@ class Git:
         try:
             return await asyncio.create_subprocess_exec(
                 *("sh", "-c", LIMITED, "git", str(self.most_bytes // BLOCK)),
+                str(self.most_memory // KILOBYTE) if self.most_memory else "",
                 *words,
                 cwd=self.folder,
                 env=self._make_environment(),
