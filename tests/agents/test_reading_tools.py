@@ -13,6 +13,7 @@ from workbench import Workbench
 from gristmill.agents.tools.calculate import compute
 from gristmill.agents.tools.check_ci import find_mistakes
 from gristmill.agents.tools.manifests import read_manifest
+from gristmill.agents.tools.patch_file import show_change
 from gristmill.agents.tools.search_files import check_pattern
 from gristmill.agents.tools.secrets import find_secrets, hides_secret
 from gristmill.agents.tools.tell_date import TellDate, move_date
@@ -213,6 +214,20 @@ async def test_a_git_that_wants_more_memory_than_it_may_have_ends(bench: Workben
     git = replace((await bench.bench.files()).git, most_memory=1 << 20)
     with pytest.raises(Transient):
         await git.run("version")
+
+
+def test_a_change_is_shown_from_its_first_line_to_its_last() -> None:
+    before = [f"line {n}" for n in range(1, 9)]
+    after = [*before[:3], "new", "newer", *before[5:]]
+    assert list(show_change(before, after)) == [
+        *("@@ -2,6 +2,6 @@", " line 2", " line 3", "-line 4", "-line 5", "+new", "+newer", " line 6", " line 7")
+    ]
+    assert list(show_change(["a"], ["a", "a"])) == ["@@ -1,1 +1,2 @@", " a", "+a"]
+    assert list(show_change(["a", "a", "b"], ["a", "b"]))[1:] == [" a", "-a", " b"]
+    begun = process_time()
+    lines = [f"{n % 97}" for n in range(100_000)]
+    list(show_change(lines, lines[::-1]))
+    assert process_time() - begun < 1
 
 
 @pytest.mark.parametrize(

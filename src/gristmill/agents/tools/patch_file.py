@@ -1,6 +1,6 @@
 """The tool that changes a part of a file of the workspace."""
 
-import difflib
+from collections.abc import Iterator
 from hashlib import sha256
 
 from pydantic import Field
@@ -10,6 +10,7 @@ from gristmill.agents.workspaces import split_path
 from gristmill.errors import Refused
 
 LONGEST = 200_000  # characters of a part
+AROUND = 2  # lines that are shown before and behind it
 
 
 class PatchFile(Arguments):
@@ -32,8 +33,8 @@ async def prepare(arguments: PatchFile, context: ToolContext) -> PreparedEffect:
     """How the file is before and after: after a kill it is seen whether it was written."""
     before = await (await context.files()).read(arguments.path)
     after = replace_once(before, arguments)
-    difference = difflib.unified_diff(before.splitlines(), after.splitlines(), lineterm="", n=2)
-    data = {"before": _hash(before), "after": _hash(after), "difference": "\n".join(difference)[:20_000]}
+    difference = "\n".join(show_change(before.splitlines(), after.splitlines()))
+    data = {"before": _hash(before), "after": _hash(after), "difference": difference[:20_000]}
     return PreparedEffect(data, ["/".join(split_path(arguments.path))])
 
 
@@ -45,6 +46,21 @@ async def patch_file(arguments: PatchFile, context: ToolContext) -> ToolResult:
     elif _hash(text) != prepared["after"]:
         raise Refused(f"{arguments.path} was changed meanwhile: read it again.")
     return ToolResult(f"{arguments.path} is changed:\n{prepared['difference']}")
+
+
+def show_change(before: list[str], after: list[str]) -> Iterator[str]:
+    """The lines from the first that differs to the last. A search for more equal lines among them may never end."""
+    shorter = min(len(before), len(after))
+    first = next((n for n in range(shorter) if before[n] != after[n]), shorter)
+    same = next((n for n in range(shorter - first) if before[-1 - n] != after[-1 - n]), shorter - first)
+    start, end, new_end = max(0, first - AROUND), len(before) - same, len(after) - same
+    behind = before[end : end + AROUND]
+    old_lines, new_lines = end - start + len(behind), new_end - start + len(behind)
+    yield f"@@ -{start + 1},{old_lines} +{start + 1},{new_lines} @@"
+    yield from (f" {line}" for line in before[start:first])
+    yield from (f"-{line}" for line in before[first:end])
+    yield from (f"+{line}" for line in after[first:new_end])
+    yield from (f" {line}" for line in behind)
 
 
 def _hash(text: str) -> str:
