@@ -12,6 +12,7 @@ from workbench import Workbench
 
 from gristmill.agents.tools.calculate import compute
 from gristmill.agents.tools.check_ci import find_mistakes
+from gristmill.agents.tools.list_events import ListEvents, is_between
 from gristmill.agents.tools.manifests import read_manifest
 from gristmill.agents.tools.patch_file import show_change
 from gristmill.agents.tools.search_files import check_pattern
@@ -191,6 +192,12 @@ async def test_a_sum_is_told_with_how_it_was_made(bench: Workbench) -> None:
     await bench.begin("Add it up.")
     assert (await bench.call("calculate", expression="19.99 + 0.01")).text == "19.99 + 0.01 = 20.00"
     assert (await bench.call("calculate", expression="exit()")).is_error
+
+
+def test_an_event_at_a_day_that_no_calendar_has_is_passed_over() -> None:
+    wanted = ListEvents(calendar="work", first_day=date(2027, 5, 3), last_day=date(2027, 5, 4))
+    assert not is_between("2027-13-41", wanted)
+    assert is_between("2027-13-41 and 2027-05-03", wanted)
 
 
 # --- the workspace

@@ -1,6 +1,7 @@
 """The tool that lists events of a calendar, as it was polled last."""
 
 import re
+from contextlib import suppress
 from datetime import date
 
 from pydantic import Field
@@ -13,7 +14,7 @@ from gristmill.sources import list_items
 
 CALENDARS = ("caldav", "ics")
 MOST_LOOKED_THROUGH = 1_000
-WHEN = re.compile(r"^\*\*When:\*\* (.+?)\s*$", re.MULTILINE)
+WHEN = re.compile(r"^\*\*When:\*\* (.{1,500})", re.MULTILINE)
 DAY = re.compile(r"\d{4}-\d\d-\d\d")
 
 
@@ -37,14 +38,17 @@ async def list_events(arguments: ListEvents, context: ToolContext) -> ToolResult
             for page in await load_pages(tx, item.document, limit=1):
                 found = WHEN.search(page.text)
                 if found and is_between(found[1], arguments):
-                    lines.append(f"{found[1]}: {item.title} (document {item.document})")
+                    lines.append(f"{found[1].strip()}: {item.title} (document {item.document})")
     text = "\n".join(sorted(lines)) or f"No event from {arguments.first_day} to {arguments.last_day}."
     return ToolResult(text, {"events": len(lines)}, f"the calendar {source.name}")
 
 
 def is_between(when: str, wanted: ListEvents) -> bool:
     """Whether an event from its first to its last day meets these days; of a series the first one counts."""
-    days = [date.fromisoformat(one) for one in DAY.findall(when)]
+    days = list[date]()
+    for one in DAY.findall(when):
+        with suppress(ValueError):  # 2027-13-41: whoever invites us wrote it
+            days.append(date.fromisoformat(one))
     return bool(days) and days[0] <= wanted.last_day and days[-1] >= wanted.first_day
 
 
