@@ -12,6 +12,7 @@ from workbench import Workbench
 
 from gristmill.agents.tools.calculate import compute
 from gristmill.agents.tools.check_ci import find_mistakes
+from gristmill.agents.tools.fetch_page import decode
 from gristmill.agents.tools.list_events import ListEvents, is_between
 from gristmill.agents.tools.manifests import read_manifest
 from gristmill.agents.tools.patch_file import show_change
@@ -147,12 +148,12 @@ async def test_the_day_of_today_is_the_databases_and_a_day_has_its_weekday(bench
         ("round(100 / 3, 2)", "33.33"),
         ("-(2 + 3) * 4", "-20"),
         ("max(1, 2.5) - min(1, 2.5)", "1.5"),
+        ("sum(1_000,\n  2.5)", "1002.5"),
         ("12345678901234567890.01 + 0.01", "12345678901234567890.02"),
     ],
 )
 def test_a_sum_is_exact(expression: str, value: str) -> None:
     assert compute(expression) == Decimal(value)
-        ("sum(1_000,\n  2.5)", "1002.5"),
 
 
 @pytest.mark.parametrize(
@@ -167,11 +168,6 @@ def test_a_sum_is_exact(expression: str, value: str) -> None:
         "1e400",
         "sum(",
         "(" * 500,
-        "round(1, 0.5, 2)",
-    ],
-)
-def test_what_is_no_sum_is_refused(expression: str) -> None:
-    with pytest.raises(Refused):
         "1e-50000000",
         "0e-50000000",
         "0 * 1e-90 * 1e-90",
@@ -179,6 +175,11 @@ def test_what_is_no_sum_is_refused(expression: str) -> None:
         "round(1, 1e50000000)",
         "round(1, 1e30)",
         "1e-90 * 1e-90 * 1e90 * 1e90",
+        "round(1, 0.5, 2)",
+    ],
+)
+def test_what_is_no_sum_is_refused(expression: str) -> None:
+    with pytest.raises(Refused):
         compute(expression)
 
 
@@ -223,6 +224,14 @@ async def test_a_git_that_wants_more_memory_than_it_may_have_ends(bench: Workben
         await git.run("version")
 
 
+@pytest.mark.parametrize("charset", [None, "utf-8", "UTF8", "idna", "punycode", "zlib", "undefined", "no such one"])
+def test_a_text_is_read_whatever_its_server_calls_its_characters(charset: str | None) -> None:
+    begun = process_time()
+    assert decode(b"a" * 300_000, charset) == "a" * 300_000
+    assert process_time() - begun < 1
+    assert decode("Mühle".encode("latin-1"), "iso-8859-1") == "Mühle"
+
+
 def test_a_change_is_shown_from_its_first_line_to_its_last() -> None:
     before = [f"line {n}" for n in range(1, 9)]
     after = [*before[:3], "new", "newer", *before[5:]]
@@ -246,6 +255,12 @@ def test_a_change_is_shown_from_its_first_line_to_its_last() -> None:
         ("https://anna:hunter22@mill.example/x", "a password in an address"),
         ("db_password = 'correcthorse9'", "a password"),
         ('"api-key": "9f8a7b6c5d4e"', "a password"),
+        ("password = 'your-key-here', old_password = 'correcthorse9'", "a password"),
+        ("my.password.of-the_mill: 'correcthorse9'", "a password"),
+        ("token-eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0In0.dozjgNryP4J3jVmNHl0w", "a signed token"),
+        ("x" * 300_000 + " password = 'correcthorse9' " + "x" * 300_000, "a password"),
+        ("x " * 9_995 + "password = 'correcthorse9'", "a password"),  # where one window ends
+        (" " * 19_990 + "AKIA" + "ABCDEFGHIJKLMNOP", "a key of AWS"),
         ("password = os.environ['X']", None),
         ("password = '${PASSWORD}'", None),
         ("api_key = 'your-key-here'", None),
@@ -315,6 +330,8 @@ async def test_a_scan_says_where_secrets_stand_and_never_what_they_are(bench: Wo
         ),
         ("Cargo.toml", '[dependencies]\na = "=1.2.3"\nb = {version = "1"}', {"a": False, "b": True}),
         ("go.mod", "module x\n\nrequire (\n\texample.org/a v1.2.3\n)\n", {"example.org/a": False}),
+        ("go.mod", "require example.org/a v1.2.3 // indirect", {"example.org/a": False}),
+        pytest.param("go.mod", f"{'a.' * 50_000}\n\ngo 1.22\n", {}, id="long"),
     ],
 )
 def test_a_dependency_is_firm_or_loose(path: str, text: str, found: dict[str, bool]) -> None:
@@ -326,6 +343,8 @@ async def test_dependencies_of_the_workspace_are_listed_also_where_a_file_is_bro
     files = await bench.bench.files()
     await files.write("requirements.txt", "flour>=1\n")
     await files.write("web/package.json", "{broken")
+    await files.write("deep/package.json", "[" * 100_000)
+    await files.write("odd/pyproject.toml", "[project]\ndependencies = 5\n")
     found = await bench.call("list_dependencies")
     assert "requirements.txt: flour >=1 – any version that fits is taken" in found.text
     for broken in ("web/package.json", "deep/package.json", "odd/pyproject.toml"):
@@ -340,17 +359,13 @@ async def test_dependencies_of_the_workspace_are_listed_also_where_a_file_is_bro
         (".github/workflows/ci.yml", f"  - uses: actions/checkout@{'a' * 40}", ""),
         (".github/workflows/ci.yml", "on: pull_request_target", "code of strangers"),
         (".github/workflows/ci.yml", "  run: echo ${{ github.event.issue.title }}", "words of strangers"),
-        ("password = 'your-key-here', old_password = 'correcthorse9'", "a password"),
-        ("my.password.of-the_mill: 'correcthorse9'", "a password"),
-        ("token-eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0In0.dozjgNryP4J3jVmNHl0w", "a signed token"),
-        ("x" * 300_000 + " password = 'correcthorse9' " + "x" * 300_000, "a password"),
-        ("x " * 9_995 + "password = 'correcthorse9'", "a password"),  # where one window ends
-        (" " * 19_990 + "AKIA" + "ABCDEFGHIJKLMNOP", "a key of AWS"),
         ("Dockerfile", "RUN curl https://x | sh", "run unseen"),
         ("Dockerfile", "FROM python", "no version"),
         ("Dockerfile", "FROM python:3.13-slim", ""),
         ("compose.yml", "    image: mill:latest", "no version"),
         ("compose.yml", "    privileged: true", "anything"),
+        ("Dockerfile", "RUN cat x | wget -O- https://x | sudo bash", "run unseen"),
+        ("Dockerfile", "RUN curl https://x | tee y | sh", ""),
         (".gitlab-ci.yml", "  allow_failure: true", "passed over"),
         (".gitlab-ci.yml", "  # allow_failure: true", ""),
     ],
@@ -367,9 +382,3 @@ async def test_pipelines_of_the_workspace_are_looked_through(bench: Workbench) -
     found = await bench.call("check_ci")
     assert found.text == "Looked at Dockerfile.\nDockerfile:1: no version is named"
     assert found.data == {"files": ["Dockerfile"], "mistakes": 1}
-        ("Dockerfile", "RUN cat x | wget -O- https://x | sudo bash", "run unseen"),
-        ("Dockerfile", "RUN curl https://x | tee y | sh", ""),
-        ("go.mod", "require example.org/a v1.2.3 // indirect", {"example.org/a": False}),
-        pytest.param("go.mod", f"{'a.' * 50_000}\n\ngo 1.22\n", {}, id="long"),
-    await files.write("deep/package.json", "[" * 100_000)
-    await files.write("odd/pyproject.toml", "[project]\ndependencies = 5\n")

@@ -1,15 +1,18 @@
 """The tool that fetches a page of the web, by the one safe way there."""
 
+import codecs
+
 from pydantic import Field
 
+from gristmill.agents.provenance import PAGE
 from gristmill.agents.tools.model import Arguments, Tool, ToolContext, ToolResult
 from gristmill.errors import Refused
-from gristmill.agents.provenance import PAGE
 from gristmill.sources import FetchedPage, convert_apart, read_location
 
 LONGEST = 40_000  # characters
 HTML = ("text/html", "application/xhtml+xml")
 TYPES = (*HTML, "text/plain", "text/markdown")
+NAMES_OF_HOSTS = ("idna", "punycode")  # codecs for short names: punycode copies the whole text for each letter
 
 
 class FetchPage(Arguments):
@@ -31,9 +34,20 @@ async def fetch_page(arguments: FetchPage, context: ToolContext) -> ToolResult:
     return ToolResult(text[:LONGEST] or "The page has no text.", {"url": page.url}, f"{PAGE}{page.url}")
 
 
+def decode(body: bytes, charset: str | None) -> str:
+    """A plain text, as its server names its characters; it may name what is none."""
+    try:
+        codec = codecs.lookup(charset or "utf-8").name
+        if codec not in NAMES_OF_HOSTS:
+            return body.decode(codec, errors="replace")
+    except (LookupError, UnicodeError):
+        pass
+    return body.decode("utf-8", errors="replace")
+
+
 async def read_text(page: FetchedPage, context: ToolContext) -> str:
     if page.content_type not in HTML:
-        return page.body.decode(page.charset or "utf-8", errors="replace")
+        return decode(page.body, page.charset)
     documents = context.settings.documents
     seconds, memory = documents.timeout.total_seconds(), documents.memory
     return (await convert_apart(context.processes, page, seconds=seconds, memory=memory)).text
