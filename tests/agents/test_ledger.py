@@ -1,7 +1,9 @@
 """The ledger: an effect is written down before it acts, done once, and asked about when nobody knows its end."""
 
 import asyncio
+from dataclasses import replace
 from datetime import timedelta
+from typing import Any
 
 import pytest
 from desk_work import (
@@ -19,7 +21,15 @@ from desk_work import (
     travel,
 )
 
-from gristmill.agents.effects import Begun, EffectFailed, EffectResult, Ledger, list_effects, question_lost_effects
+from gristmill.agents.effects import (
+    Begun,
+    Effect,
+    EffectFailed,
+    EffectResult,
+    Ledger,
+    list_effects,
+    question_lost_effects,
+)
 from gristmill.agents.effects.deciding import MOST_ATTEMPTS, Allow, Ask, choose_move, judge_error
 from gristmill.agents.effects.deciding import RefuseEffect as Refusing
 from gristmill.agents.runs import WaitingForUser, complete_run, rest_run, stop_run, take_over
@@ -103,6 +113,83 @@ async def test_a_done_effect_is_not_repeated_but_its_result_is_given_again(db: D
     again = await (await take_again(db, run)).perform(make_effect(), outside.act, allow)
     assert again == first == EffectResult("sent 1", {"n": 1})
     assert len(outside.seen) == 1
+
+
+# --- earlier runs of an item
+
+
+def to_bob(key: str = "1#0", *values: str, **prepared: Any) -> Effect:
+    """A call that reaches Bob, or these targets."""
+    origins = [{"argument": "to", "value": one} for one in values or ("bob@acme.example",)]
+    return replace(make_effect(key, to=list(values)), origins=origins, prepared=prepared)
+
+
+async def begin_for_item(db: Database, item: int = 7) -> Ledger:
+    return Ledger(db, *await begin_run(db, item=item, item_type="user_input"))
+
+
+async def end_runs(db: Database) -> None:
+    async with db.transaction() as tx:
+        await tx.execute("UPDATE agent_run SET state = 'failed', error = 'It broke.', finished_at = clock()")
+
+
+async def test_a_person_is_asked_before_a_run_repeats_what_an_earlier_run_of_its_item_did(
+    db: Database, outside: Outside
+) -> None:
+    await (await begin_for_item(db)).perform(to_bob(), outside.act, allow)
+    await end_runs(db)
+    other = to_bob("2#0", "Bob@ACME.example", "eve@acme.example")  # one of several is enough
+    run, fence = await begin_run(db, item=7, item_type="user_input")
+    with pytest.raises(WaitingForUser):
+        await Ledger(db, run, fence).perform(other, outside.act, allow)
+    (question,) = await questions(db, run)
+    assert "An earlier run for this item has reached the same target, on 20" in question.sentence
+    (reason,) = question.details["reasons"]
+    assert reason.endswith(" UTC: Send 1#0.")
+    await answer(db, run, "approve")
+    await (await take_again(db, run)).perform(other, outside.act, allow)
+    assert len(outside.seen) == 2
+
+
+@pytest.mark.parametrize(
+    ("effect", "item"),
+    [(to_bob("1#0", "eve@acme.example"), 7), (to_bob("1#0", pushes=True), 7), (to_bob(), 8)],
+)
+async def test_another_target_a_push_and_another_item_are_no_repetition(
+    db: Database, outside: Outside, effect: Effect, item: int
+) -> None:
+    await (await begin_for_item(db)).perform(to_bob(), outside.act, allow)
+    await end_runs(db)
+    await (await begin_for_item(db, item)).perform(effect, outside.act, allow)
+    assert len(outside.seen) == 2
+
+
+@pytest.mark.parametrize("said", [None, "leave", "not_done"])
+async def test_what_may_have_been_done_counts_as_done_before(db: Database, outside: Outside, said: str | None) -> None:
+    outside.fault = Transient("nobody knows")
+    first, fence = await begin_run(db, item=7, item_type="user_input")
+    with pytest.raises(WaitingForUser):
+        await Ledger(db, first, fence).perform(to_bob(), outside.act, allow)
+    await end_runs(db)
+    if said is not None:
+        await answer(db, first, said)
+    outside.fault = None
+    ledger = await begin_for_item(db)
+    if said == "not_done":
+        await ledger.perform(to_bob(), outside.act, allow)
+        return
+    with pytest.raises(WaitingForUser):
+        await ledger.perform(to_bob(), outside.act, allow)
+
+
+async def test_what_is_forbidden_is_not_asked_about_because_it_was_done_before(db: Database, outside: Outside) -> None:
+    await (await begin_for_item(db)).perform(to_bob(), outside.act, allow)
+    await end_runs(db)
+    with pytest.raises(EffectFailed, match="forbids"):
+        await (await begin_for_item(db)).perform(to_bob(), outside.act, refuse)
+
+
+# --- one run
 
 
 async def test_another_call_under_the_same_key_is_refused(db: Database, outside: Outside) -> None:

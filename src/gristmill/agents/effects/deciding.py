@@ -2,11 +2,15 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import UTC
 from typing import Literal, assert_never
 
-from gristmill.agents.effects.model import EffectState
+from gristmill.agents.effects.model import EffectRow, EffectState
 from gristmill.errors import Overloaded, Permanent, Refused, Transient, Unsent
 
+REPEATED = "An earlier run for this item has reached the same target, on {}."
+MOST_REPEATED = 3  # effects of earlier runs that a question names
+LONGEST_REPEATED = 300  # characters of each
 MOST_ATTEMPTS = 5  # of an effect whose other side is not reached, or is busy
 
 
@@ -20,6 +24,7 @@ class Ask:
     """A person must agree, for these reasons."""
 
     reasons: Sequence[str]
+    repeated: str = ""  # that it was done before, and when
 
 
 @dataclass(frozen=True)
@@ -52,6 +57,31 @@ def choose_move(state: EffectState, *, repeatable: bool, verdict: Verdict, by_po
             return _apply(verdict)
         case _:
             assert_never(state)
+
+
+def judge_again(verdict: Verdict, repeated: Sequence[EffectRow]) -> Verdict:
+    """The verdict, where an earlier run for the same item has reached the same target: only a person lets it happen."""
+    if not repeated or isinstance(verdict, RefuseEffect):
+        return verdict
+    reasons = [*(verdict.reasons if isinstance(verdict, Ask) else ())]
+    if len(repeated) > MOST_REPEATED:
+        reasons.append(f"Earlier runs for this item did this {len(repeated)} times; the last {MOST_REPEATED} were:")
+    return Ask(
+        (*reasons, *(_say_when(one) for one in repeated[-MOST_REPEATED:])), REPEATED.format(_find_time(repeated[-1]))
+    )
+
+
+def _say_when(row: EffectRow) -> str:
+    """In one line: a summary has words of a model."""
+    summary = " ".join(row.summary.split())
+    shown = summary if len(summary) <= LONGEST_REPEATED else f"{summary[:LONGEST_REPEATED]} …"
+    did = "did this before" if row.state == "done" else "may have done this before, nobody knows"
+    return f"Run {row.run} for the same item {did}, on {_find_time(row)}: {shown}"
+
+
+def _find_time(row: EffectRow) -> str:
+    at = row.started_at or row.intended_at
+    return f"{at.astimezone(UTC):%Y-%m-%d at %H:%M} UTC"
 
 
 def _asks(verdict: Verdict) -> bool:

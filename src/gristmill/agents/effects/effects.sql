@@ -44,6 +44,18 @@ SELECT id, run, key, tool, arguments, hash, prepared, summary, changes, repeatab
        approved_by, result, error, intended_at, approved_at, started_at, settled_at, refused_by
   FROM agent_effect WHERE run = %(run)s AND starts_with(key, %(prefix)s) ORDER BY id;
 
+-- name: list_earlier
+-- what earlier runs of the same item have changed outside with this tool, or may have: a person who leaves it open whether
+-- something was done does not make it undone
+SELECT e.id, e.run, e.key, e.tool, e.arguments, e.hash, e.prepared, e.summary, e.changes, e.repeatable, e.files, e.origins,
+       e.reasons, e.state, e.attempt, e.approved_by, e.result, e.error, e.intended_at, e.approved_at, e.started_at,
+       e.settled_at, e.refused_by
+  FROM agent_run own JOIN agent_run r ON r.item = own.item AND r.id < own.id JOIN agent_effect e ON e.run = r.id
+ WHERE own.id = %(run)s AND e.tool = %(tool)s AND e.changes = 'outside'
+   AND (e.state IN ('executing', 'done', 'unknown')
+        OR EXISTS (SELECT FROM agent_question q WHERE q.effect = e.id AND q.choice = %(leave)s))
+ ORDER BY e.id;
+
 -- name: changed_files
 -- the files that a run has changed or is about to change; what failed counts, for it may have begun
 SELECT DISTINCT file FROM agent_effect, unnest(files) file

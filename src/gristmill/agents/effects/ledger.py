@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import assert_never
 
 from gristmill.agents.effects import store
-from gristmill.agents.effects.deciding import Ask, RefuseEffect, Verdict, choose_move, judge_error
+from gristmill.agents.effects.deciding import Ask, RefuseEffect, Verdict, choose_move, judge_again, judge_error
 from gristmill.agents.effects.model import Effect, EffectResult, EffectRow
 from gristmill.agents.runs import WaitingForUser, ask, continue_run, hold_run, lock_run, withdraw_questions
 from gristmill.db import Database, Tx
@@ -95,7 +95,8 @@ class Ledger:
         async with self._db.transaction() as tx:
             await hold_run(tx, self._run, self._fence)
             row = await store.intend(tx, self._run, effect)
-            found = await self._move(tx, row, judge(await store.load_changed_files(tx, row)))
+            verdict = judge(await store.load_changed_files(tx, row))
+            found = await self._move(tx, row, judge_again(verdict, await store.list_repeated(tx, row)))
         if isinstance(found, Exception):
             raise found
         if isinstance(found, Begun) and time.monotonic() - since > START_WITHIN:
@@ -122,7 +123,8 @@ class Ledger:
                 reasons = list(verdict.reasons) if isinstance(verdict, Ask) else []
                 await store.note_reasons(tx, row, reasons)
                 await store.take_back(tx, row)
-                question = await ask(tx, self._run, store.make_approval_question(row, reasons))
+                repeated = verdict.repeated if isinstance(verdict, Ask) else ""
+                question = await ask(tx, self._run, store.make_approval_question(row, reasons, repeated))
                 return WaitingForUser(f"Question {question.id} waits for a person: {question.sentence}")
             case "refuse":
                 reason = verdict.reason if isinstance(verdict, RefuseEffect) else "It is not allowed."

@@ -85,6 +85,17 @@ class EffectRow:
         return f"gristmill-effect-{self.id}-{self.hash.hex()[:16]}"
 
 
+def reaches_same_target(effect: EffectRow, earlier: EffectRow) -> bool:
+    """Whether an effect would reach what another one of the same tool has reached; one address of several is enough."""
+    now, before = _list_targets(effect), _list_targets(earlier)
+    addresses = {value for _, value in now if "@" in value}
+    return bool(addresses & {value for _, value in before}) if addresses else now == before
+
+
+def _list_targets(row: EffectRow) -> set[tuple[str, str]]:
+    return {(one["argument"], str(one["value"]).strip().casefold()) for one in row.origins}
+
+
 @dataclass(frozen=True)
 class EffectLine:
     """An effect without its arguments and its result."""

@@ -3,7 +3,7 @@
 from datetime import timedelta
 from typing import Any
 
-from gristmill.agents.effects.model import Effect, EffectLine, EffectResult, EffectRow
+from gristmill.agents.effects.model import Effect, EffectLine, EffectResult, EffectRow, reaches_same_target
 from gristmill.agents.runs import ENDED, QuestionKind, QuestionToAsk, ask, clean_text, lock_run, write_keepable
 from gristmill.db import Column, Query, Tx, queries
 from gristmill.errors import LeaseLost, Permanent, Unknown
@@ -84,6 +84,17 @@ async def load_changed_files(tx: Tx, row: EffectRow) -> list[str]:
     return await tx.values(SQL["changed_files"], str, run=row.run, but=row.id)
 
 
+async def list_repeated(tx: Tx, row: EffectRow) -> list[EffectRow]:
+    """What earlier runs of the same item did, or may have done, to the target of an effect that is not begun yet.
+
+    A push is none: whatever was pushed before, the branch holds the last commit.
+    """
+    if row.state not in ("intended", "approved") or row.changes != "outside" or row.prepared.get("pushes"):
+        return []
+    earlier = await tx.all(SQL["list_earlier"], EffectRow, run=row.run, tool=row.tool, leave=LEAVE)
+    return [one for one in earlier if reaches_same_target(row, one)]
+
+
 # --- moves
 
 
@@ -155,12 +166,15 @@ async def redo(tx: Tx, row: EffectRow, by: str) -> bool:
 # --- questions about effects
 
 
-def make_approval_question(row: EffectRow, reasons: list[str]) -> QuestionToAsk:
-    """What a person must know to agree: what would happen, why it is asked, and who said the values that it acts on."""
+def make_approval_question(row: EffectRow, reasons: list[str], repeated: str = "") -> QuestionToAsk:
+    """What a person must know to agree: what would happen, why it is asked, and who said the values that it acts on.
+
+    `repeated` says that it was done before.
+    """
     return QuestionToAsk(
         f"effect:{row.key}:approve{f':{row.attempt}' if row.attempt else ''}",  # not one that was withdrawn before
         KINDS.get(row.tool, "approve_effect"),
-        f"May this be done? {row.summary}",
+        f"May this be done? {row.summary} {repeated}".rstrip(),
         (APPROVE, REFUSE),
         _describe(row, reasons),
         row.id,
