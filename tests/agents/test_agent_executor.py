@@ -15,7 +15,7 @@ from workroom import Workroom
 from gristmill.agents import answer_question, end_run, list_runs
 from gristmill.agents.executor import DEALT_WITH, AgentExecutor
 from gristmill.agents.letters import TidyRuns
-from gristmill.agents.replies import assign_answers, describe_questions, read_choice
+from gristmill.agents.replies import assign_answers, describe_questions, find_shown, read_choice
 from gristmill.agents.runs import Question, Run, WaitingForUser, list_steps
 from gristmill.agents.upkeep import tidy_runs
 from gristmill.db import Database
@@ -296,6 +296,25 @@ def test_each_answer_goes_to_the_question_whose_number_it_names(text: str, found
     both = [make_question(12, "approve", "refuse"), make_question(14, "approve", "refuse")]
     assert [(one.question.id, one.choice, one.words) for one in assign_answers(both, text)] == found
     assert "12: Question 12? (approve / refuse)" in describe_questions(both)
+
+
+def test_an_answer_without_a_number_is_for_the_only_question_that_was_shown_last() -> None:
+    both = [make_question(12, "approve", "refuse"), make_question(13, "approve", "refuse")]
+    assert find_shown(both, describe_questions(both)) == both
+    assert find_shown(both, f"“hm” is not clearly an answer. {describe_questions(both[1:])}") == both[1:]
+    open_, numbers = both[1:], [12, 13]
+    assert list(assign_answers(open_, "OK, thank you!", asked=both, numbers=numbers)) == []
+    (reply,) = assign_answers(open_, "OK, thank you!", asked=open_, numbers=numbers)
+    assert (reply.question.id, reply.choice) == (13, "approve")
+
+
+def test_a_text_with_the_number_of_an_answered_question_belongs_to_no_other() -> None:
+    words = make_question(13)
+    assert list(assign_answers([words], "12: approve", asked=[words], numbers=[12, 13])) == []
+    assert [one.words for one in assign_answers([words], "13: blue\n12: approve", numbers=[12, 13])] == ["blue"]
+    assert [one.words for one in assign_answers([words], "14 of them", asked=[words], numbers=[12, 13])] == [
+        "14 of them"
+    ]
 
 
 def test_an_answer_without_a_number_is_for_the_only_question() -> None:

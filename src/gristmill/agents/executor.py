@@ -1,14 +1,14 @@
 """Executes items by runs: an item becomes a run, its questions become the item's, and its report the item's result."""
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
 from gristmill.agents.effects import answer_question
 from gristmill.agents.orchestrating import orchestrate
-from gristmill.agents.replies import assign_answers, describe_questions
+from gristmill.agents.replies import UserReply, assign_answers, describe_questions, find_shown
 from gristmill.agents.running import Course, RunCarrier, end_in_failure, end_with_report, list_hosts
 from gristmill.agents.runs import (
     Question,
@@ -53,6 +53,7 @@ NAME = "agents"
 TURN = 0.5  # seconds between two looks whether another run in the project is over
 LONGEST_REQUEST = 90_000  # characters of an item that a run is shown
 LONGEST_ECHO = 200  # characters of an answer that is shown again because it was not understood
+MOST_QUESTIONS = 10_000  # of one run, that a message may answer
 SAID = ("user", "answer")  # messages of persons
 DEALT_WITH = "This was asked for before, and was dealt with already. Do not do it again:"
 
@@ -143,9 +144,11 @@ class AgentExecutor:
         left = bool(checkpoint.data.get("left"))
         async with self.tools.db.transaction() as tx:
             for message in said:
-                open_ = sorted(await list_questions(tx, run=run), key=lambda one: one.id)
-                shown = [one for one in open_ if was_shown(one, message, messages)]
-                replies = list(assign_answers(shown, message.text))
+                all_ = sorted(
+                    await list_questions(tx, run=run, is_open=False, limit=MOST_QUESTIONS), key=lambda one: one.id
+                )
+                open_ = [one for one in all_ if one.state == "open"]
+                replies = list(read_message(all_, message, messages))
                 for question, choice, words in replies:
                     await answer_question(tx, question.id, choice=choice, answer=words, by=message.by)
                 left = left or (message.kind == "user" and not replies)
@@ -237,6 +240,19 @@ def _last_of(messages: Sequence[ItemMessage]) -> int:
 def was_shown(question: Question, message: ItemMessage, messages: Sequence[ItemMessage]) -> bool:
     """Whether the item had shown a question of its run when this was said."""
     return any(one.kind == "question" and one.id < message.id and one.at >= question.asked_at for one in messages)
+
+
+def read_message(
+    questions: Sequence[Question], message: ItemMessage, messages: Sequence[ItemMessage]
+) -> Iterator[UserReply]:
+    """What a message answers of all questions of a run: open ones that the item had shown before."""
+    before = [one for one in messages if one.kind == "question" and one.id < message.id]
+    if not before:
+        return iter(())
+    shown = [one for one in questions if one.state == "open" and was_shown(one, message, messages)]
+    # also those that are answered by now: where two were asked at once, an answer without a number may be for either
+    asked = find_shown(questions, before[-1].text)
+    return assign_answers(shown, message.text, asked=asked, numbers=[int(one.id) for one in questions])
 
 
 async def make_request(tx: Tx, item: WorkItem, messages: Sequence[ItemMessage]) -> RunWish:

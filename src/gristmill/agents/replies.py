@@ -2,7 +2,7 @@
 
 import re
 import unicodedata
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Container, Iterator, Sequence
 from typing import NamedTuple
 
 from gristmill.agents.runs import Question
@@ -85,23 +85,41 @@ def explain_choices(choices: Sequence[str]) -> str:
     return f"Answer with {', '.join(named)} and nothing else.{more} Any other words leave the question open."
 
 
-def assign_answers(questions: Sequence[Question], text: str) -> Iterator[UserReply]:
+def find_shown(questions: Sequence[Question], text: str) -> list[Question]:
+    """The questions that an item asks in this text, of those of its run, the oldest first."""
+    numbered = [one for one in questions if f"{one.id}: {_describe(one)}" in text]
+    # a question that was asked before in the same words has its answer: the item shows the last one
+    return numbered or [one for one in questions if text.endswith(_describe(one))][-1:]
+
+
+def assign_answers(
+    questions: Sequence[Question], text: str, *, asked: Sequence[Question] | None = None, numbers: Collection[int] = ()
+) -> Iterator[UserReply]:
     """The answers in a text, each for the question whose number it begins with.
 
-    Without a number it can only be meant for the only question that waits. What fits no question is left alone: the
-    questions stay open, and are asked again.
+    `asked` were shown to the person last (none: all). Without a number an answer can only be meant for the only one
+    that was, however many wait by now. `numbers` are those of other questions of the run: what begins with one belongs
+    to no question that waits. What fits no question is left alone: the questions stay open, and are asked again.
     """
-    known = {one.id: one for one in questions}
-    parts = _split(text, {int(one) for one in known})
-    if not parts and len(questions) == 1:
-        parts = {int(questions[0].id): text}
+    known = {int(one.id): one for one in questions}
+    asked = questions if asked is None else asked
+    parts = _split(text, {*known, *numbers})
+    if not (parts.keys() & known.keys() or _begins_with(text, numbers)):
+        parts = {int(asked[0].id): text} if len(asked) == 1 else {}
     for number, words in parts.items():
-        question = next(one for id_, one in known.items() if int(id_) == number)
+        question = known.get(number)
+        if question is None:
+            continue
         if not question.choices:
             if words.strip():
                 yield UserReply(question, None, words.strip())
         elif (found := read_choice(question.choices, words)) is not None and may_choose(question, found[0]):
             yield UserReply(question, *found)
+
+
+def _begins_with(text: str, numbers: Container[int]) -> bool:
+    found = NUMBERED.match(text)
+    return found is not None and int(found[1]) in numbers
 
 
 def may_choose(question: Question, choice: str) -> bool:
