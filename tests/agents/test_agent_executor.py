@@ -1,7 +1,7 @@
 """Items that are executed by runs: questions, answers, messages, interruptions, and one run at a time in a project."""
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Sequence
 from types import SimpleNamespace
 from typing import Any
 
@@ -15,8 +15,12 @@ from workroom import Workroom
 from gristmill.agents import answer_question, end_run, list_runs
 from gristmill.agents.executor import DEALT_WITH, AgentExecutor
 from gristmill.agents.letters import TidyRuns
+from gristmill.agents.orchestrating import orchestrate
+from gristmill.agents.policy import set_policy
 from gristmill.agents.replies import assign_answers, describe_questions, find_shown, read_choice
-from gristmill.agents.runs import Question, Run, WaitingForUser, list_steps
+from gristmill.agents.run_handle import RunHandle
+from gristmill.agents.running import Course
+from gristmill.agents.runs import Question, QuestionToAsk, Run, WaitingForUser, list_steps
 from gristmill.agents.upkeep import tidy_runs
 from gristmill.db import Database
 from gristmill.errors import Permanent, Transient
@@ -31,6 +35,7 @@ from gristmill.qualifier import (
     cancel_item,
     list_messages,
     load_result,
+    reopen_item,
     save_memory,
 )
 from gristmill.qualifier import say as tell
@@ -38,6 +43,7 @@ from gristmill.qualifier.idle import announce_request
 from gristmill.rooms import Tools
 from gristmill.scopes import GLOBAL, Scope
 from gristmill.settings import Settings
+from smtp_server import MailServer, run_mail_server
 
 MILL, OVEN = Scope("acme", "mill"), Scope("acme", "oven")
 LOOK: dict[str, Any] = {
@@ -54,12 +60,16 @@ class CheckedScript(Script):
     async def check(self) -> None: ...
 
 
-def employ(room: Workroom, script: Script, tmp_path: Any) -> AgentExecutor:
-    """Let agents with this model work on the items of the room."""
+def employ(
+    room: Workroom, script: Script, tmp_path: Any, course: Course = orchestrate, port: int | None = None
+) -> AgentExecutor:
+    """Let agents with this model work on the items of the room; `port` is that of a mail server."""
     embedder = FakeEmbedder()
     models: Any = SimpleNamespace(embedder=embedder, built_in_embedder=embedder, llm=script, reading_processes=None)
-    settings = Settings(data=tmp_path, llm={"model": "small"})  # pyright: ignore[reportArgumentType]
-    executor = AgentExecutor(Tools(room.db, settings, models))
+    smtp = {"host": "127.0.0.1", "port": port, "security": "none", "sender": "agent@acme.example"}
+    agents = {"smtp": smtp} if port else {}
+    settings = Settings(data=tmp_path, llm={"model": "small"}, agents=agents)  # pyright: ignore[reportArgumentType]
+    executor = AgentExecutor(Tools(room.db, settings, models), course)
     room.executor = executor  # pyright: ignore[reportAttributeAccessIssue]
     return executor
 
@@ -195,14 +205,15 @@ async def test_nobody_agrees_to_what_the_item_has_not_shown(room: Workroom, tmp_
     await room.work()
     first, second = await runs_of(room.db)
     assert first.state == "completed"
-    assert second.request == f"OK, thank you!\n\n{DEALT_WITH}\n\nNOW build\n\nok"
+    assert second.request == f"OK, thank you!\n\n{DEALT_WITH}\n\nNOW build"
 
 
 async def test_a_wish_that_came_before_a_question_is_not_its_answer_and_is_not_lost(
     room: Workroom, tmp_path: Any
 ) -> None:
     def read(words: str) -> dict[str, Any]:
-        return understood("SINGLE_TASK", "Look at it.", "" if "the new one" in words else "Which mill?")
+        is_clear = "the new one" in words or "March" in words
+        return understood("SINGLE_TASK", "Look at it.", "" if is_clear else "Which mill?")
 
     script = CheckedScript(**{**LOOK, "intake": read})
     script.fault_at, script.hangs = 0, True  # before the run asks anything
@@ -220,7 +231,7 @@ async def test_a_wish_that_came_before_a_question_is_not_its_answer_and_is_not_l
     first, second = await runs_of(room.db)
     (question,) = await questions(room.db, first.id, is_open=False)
     assert question.answer == "the new one"
-    assert second.request == f"Also send me the March figures.\n\n{DEALT_WITH}\n\nNOW look\n\nthe new one"
+    assert second.request == f"Also send me the March figures.\n\n{DEALT_WITH}\n\nNOW look"
     assert (first.state, second.state) == ("completed", "completed")
 
 
@@ -443,6 +454,150 @@ async def test_an_answer_that_is_not_clear_leaves_the_question_open_and_is_shown
     await room.do(answer, item.id, "yes", by="anna")
     await room.work()
     assert (await room.item()).state == "completed"
+
+
+async def test_thanks_for_one_of_two_questions_is_no_answer_to_the_other(room: Workroom, tmp_path: Any) -> None:
+    async def ask_twice(handle: RunHandle) -> str:
+        asked = [QuestionToAsk(one, "clarify", f"May {one} go?", ("approve", "refuse")) for one in ("Bob", "Eve")]
+        return ", ".join(one.choice for one in await handle.ask(*asked))
+
+    employ(room, CheckedScript(), tmp_path, ask_twice)
+    await room.do(add_item, MILL, ItemWish("NOW let them go", foreground=True), by="anna")
+    await room.work()
+    item, (run,) = (await room.items())[-1], await runs_of(room.db)
+    bob, eve = sorted(one.id for one in await questions(room.db, run.id))
+    await room.do(answer, item.id, f"{bob}: approve", by="anna")
+    for said in ("OK, thank you!", f"{bob}: approve"):
+        await room.do(tell, item.id, said, by="anna")
+    await room.work()
+    assert [one.id for one in await questions(room.db, run.id)] == [eve]
+    asked = await room.item(item.id)
+    assert asked.state == "waiting_for_user"
+    assert f"{bob}: " not in (asked.question or "")
+    await room.do(answer, item.id, "no", by="anna")
+    await room.work()
+    first, second = await runs_of(room.db)
+    assert first.report == "approve, refuse"
+    assert second.request == f"OK, thank you!\n\n{DEALT_WITH}\n\nNOW let them go"
+
+
+# --- an order is carried out once
+
+MAIL = use("send_mail", to=["bob@acme.example"], subject="Invoice", text="Please pay it.")
+WRITE: dict[str, Any] = {
+    "intake": understood("SINGLE_TASK", "Write to Bob."),
+    "plan": {"goals": goals("bob is told")},
+    "plan_steps": steps(("communicate", "write to bob")),
+    "act": [MAIL, say("Sent."), MAIL, say("Sent.")],
+}
+ORDER = "Send bob@acme.example a mail that he shall pay."
+BEFORE = "An earlier run for this item has reached the same target, on 20"
+
+
+@pytest.fixture
+async def mail(room: Workroom) -> AsyncIterator[MailServer]:
+    """A mail server; the policy lets agents write to Bob without asking."""
+    await room.do(set_policy, MILL, "anna", recipients=["bob@acme.example"])
+    async with run_mail_server() as server:
+        yield server
+
+
+async def test_what_joins_a_persons_item_from_outside_does_not_repeat_the_order(
+    room: Workroom, tmp_path: Any, mail: MailServer
+) -> None:
+    script = CheckedScript(**WRITE)
+    script.fault_at, script.hangs = 1, True
+    employ(room, script, tmp_path, port=mail.port)
+    await room.do(add_item, MILL, ItemWish(f"NOW {ORDER}", foreground=True), by="anna")
+    async with room.working():
+        await asyncio.wait_for(script.reached.wait(), 60)
+        item = (await room.items())[-1]
+        await room.come(f"INTO {item.id} something from outside", scope=MILL)
+
+        async def has_joined() -> bool:
+            return "done: consolidated" in await room.states()
+
+        await room.until(has_joined)
+        script.let_go()
+        asked = await room.until_state("waiting_for_user", "completed", id_=item.id)
+    first, second = await runs_of(room.db)
+    assert (first.asked_by, first.state) == ("anna", "completed")
+    assert second.asked_by is None
+    assert second.request.startswith("Item ")
+    assert second.request.endswith(f"is about the same thing: letter\n\n{DEALT_WITH}\n\nNOW {ORDER}")
+    assert BEFORE in (asked.question or "")
+    assert f"because Run {first.id} for the same item did this before, on 20" in (asked.question or "")
+    assert len(mail.mails) == 1
+    await room.do(answer, item.id, "yes", by="anna")  # who is asked, and wants it twice, gets it twice
+    await room.work()
+    assert len(mail.mails) == 2
+
+
+async def test_thanks_do_not_repeat_what_was_ordered_of_an_item_from_outside(
+    room: Workroom, tmp_path: Any, mail: MailServer
+) -> None:
+    employ(room, CheckedScript(**WRITE), tmp_path, port=mail.port)
+    await room.mail("An invoice.", "m1@north.example", scope=MILL)
+    await room.work()
+    item = await room.item()
+    for said in (ORDER, "Thanks!"):
+        await room.do(tell, item.id, said, by="anna")
+        await room.work()
+    assert [one.request for one in await runs_of(room.db)] == [ORDER, f"Thanks!\n\n{DEALT_WITH}\n\n{ORDER}"]
+    asked = await room.item()
+    assert asked.state == "waiting_for_user"
+    assert BEFORE in (asked.question or "")
+    assert len(mail.mails) == 1
+
+
+async def test_an_answer_is_no_order_for_the_next_run(room: Workroom, tmp_path: Any) -> None:
+    script = CheckedScript(**LOOK | {"intake": understood("EPIC", "Build it."), "plan_epic": {"goals": goals("walls")}})
+    employ(room, script, tmp_path)
+    await room.come("NOW Build the new hall.", scope=MILL)
+    await room.work()
+    item = await room.item()
+    await room.do(answer, item.id, "approve", by="anna")
+    await room.work()
+    await room.do(tell, item.id, "Thanks!", by="anna")
+    await room.work()
+    first, second = await runs_of(room.db)
+    assert first.state == "completed"
+    assert (second.request, second.asked_by) == ("Thanks!", "anna")
+
+
+async def test_a_person_is_asked_before_a_new_run_does_again_what_a_failed_one_had_done(
+    room: Workroom, tmp_path: Any, mail: MailServer
+) -> None:
+    async def fail_at_the_end(handle: RunHandle) -> str:
+        await orchestrate(handle)
+        raise Permanent("The model is unknown by now.")
+
+    script = CheckedScript(**WRITE)
+    employ(room, script, tmp_path, fail_at_the_end, port=mail.port)
+    await room.do(add_item, MILL, ItemWish(f"NOW {ORDER}", foreground=True), by="anna")
+    await room.work()
+    item = (await room.items())[-1]
+    assert (item.state, len(mail.mails)) == ("error", 1)
+    employ(room, script, tmp_path, port=mail.port)
+    await room.do(reopen_item, item.id, by="anna")
+    await room.work()
+    asked = await room.item(item.id)
+    assert asked.state == "waiting_for_user"
+    assert BEFORE in (asked.question or "")
+    await room.do(answer, item.id, "no", by="anna")
+    await room.work()
+    assert (await room.item(item.id)).state == "completed"
+    assert len(mail.mails) == 1
+
+
+async def test_a_person_who_reopens_an_item_wants_it_again(room: Workroom, tmp_path: Any) -> None:
+    employ(room, CheckedScript(**LOOK), tmp_path)
+    await room.do(add_item, MILL, ItemWish("NOW look", foreground=True), by="anna")
+    await room.work()
+    item = (await room.items())[-1]
+    await room.do(reopen_item, item.id, by="anna")
+    await room.work()
+    assert [one.request for one in await runs_of(room.db)] == ["NOW look", "NOW look"]
 
 
 # --- messages and ends

@@ -8,7 +8,7 @@ from typing import Any
 
 from gristmill.agents.effects import answer_question
 from gristmill.agents.orchestrating import orchestrate
-from gristmill.agents.replies import UserReply, assign_answers, describe_questions, find_shown
+from gristmill.agents.replies import UserReply, answers_by_number, assign_answers, describe_questions, find_shown
 from gristmill.agents.running import Course, RunCarrier, end_in_failure, end_with_report, list_hosts
 from gristmill.agents.runs import (
     Question,
@@ -22,7 +22,9 @@ from gristmill.agents.runs import (
     find_rival,
     find_run,
     find_run_of,
+    has_runs,
     list_questions,
+    list_questions_of_item,
     list_steps_of_node,
     load_run,
     note_foreground,
@@ -44,6 +46,7 @@ from gristmill.qualifier import (
     WorkItem,
     load_item_texts,
     load_result,
+    was_reopened,
 )
 from gristmill.rooms import Tools
 from gristmill.scopes import Scope
@@ -150,8 +153,11 @@ class AgentExecutor:
                 open_ = [one for one in all_ if one.state == "open"]
                 replies = list(read_message(all_, message, messages))
                 for question, choice, words in replies:
-                    await answer_question(tx, question.id, choice=choice, answer=words, by=message.by)
-                left = left or (message.kind == "user" and not replies)
+                    await answer_question(
+                        tx, question.id, choice=choice, answer=words, by=message.by, message=message.id
+                    )
+                is_answer = bool(replies) or answers_by_number(all_, message.text)
+                left = left or (message.kind == "user" and not is_answer)
                 unclear = message.text if message.kind == "answer" and open_ and not replies else unclear
         await self._keep(checkpoint, run, heard=_last_of(messages), left=left)
         return unclear
@@ -259,21 +265,48 @@ async def make_request(tx: Tx, item: WorkItem, messages: Sequence[ItemMessage]) 
     """A run as its item asks for it.
 
     An item that a person added, and what persons say to any item, are a person's words. The text of an item that came
-    from outside is not: it says what is to be looked at, never what may be done.
+    from outside is not: it says what is to be looked at, never what may be done. A run that only something from outside
+    has brought about is nobody's order, whatever a person ordered before.
     """
-    said = [one for one in messages if one.kind in SAID]
-    scope = Scope(item.client, item.project)
-    given: dict[str, Any] = {"scope": scope, "item": item.id, "item_type": item.type, "foreground": item.foreground}
+    dealt_with = await find_dealt_with(tx, item.id)
+    said = await find_wishes(tx, item, messages, dealt_with)
+    new = [one.text for one in said if dealt_with is None or one.at > dealt_with]
+    old = [one.text for one in said[: len(said) - len(new)]]
     if item.text is not None and item.added_by is not None:
-        words = join_words(item.text, said, await find_dealt_with(tx, item.id))
-        return RunWish(words[:LONGEST_REQUEST], said[-1].by if said else item.added_by, **given)
-    if said:
-        return RunWish("\n\n".join(one.text for one in said)[:LONGEST_REQUEST], said[-1].by, **given)
+        (new if dealt_with is None else old).insert(0, item.text)
+    if old and not new and dealt_with is not None and await was_reopened(tx, item.id, dealt_with):
+        new, old = old, []  # a person wants all of it again
+    by = said[-1].by if said else item.added_by
+    if not new:
+        new, by = await list_outside_words(tx, item, messages, dealt_with), None
+    words = join_words(new, old)[:LONGEST_REQUEST]
+    scope = Scope(item.client, item.project)
+    return RunWish(words, by, scope, item=item.id, item_type=item.type, foreground=item.foreground)
+
+
+async def find_wishes(
+    tx: Tx, item: WorkItem, messages: Sequence[ItemMessage], dealt_with: datetime | None
+) -> list[ItemMessage]:
+    """What persons want of an item. What they answered to a question is no wish: “approve” alone would be an order."""
+    questions = await list_questions_of_item(tx, item.id)
+    answers = {one.message for one in questions}
+    # before the first run an answer was given to another executor: it says what the item is about
+    kinds = SAID if dealt_with is None and not await has_runs(tx, item.id) else ("user",)
+    said = [one for one in messages if one.kind in kinds and one.id not in answers]
+    return [one for one in said if not answers_by_number(questions, one.text)]
+
+
+async def list_outside_words(
+    tx: Tx, item: WorkItem, messages: Sequence[ItemMessage], dealt_with: datetime | None
+) -> list[str]:
+    """What came from outside: an item itself and what joined it, or what joined a person's item since it was done."""
+    joined = [one for one in messages if one.kind in ("mail", "item")]
+    if item.text is not None and item.added_by is not None:
+        return [one.text for one in joined if dealt_with is None or one.at > dealt_with]
     texts = await load_item_texts(tx, [item.origin if item.origin and item.text is None else item.id])
     if not texts:
         raise Permanent("Its documents were removed.")
-    joined = [one.text for one in messages if one.kind in ("mail", "item")]
-    return RunWish("\n\n".join([texts[0].text or item.title, *joined])[:LONGEST_REQUEST], None, **given)
+    return [texts[0].text or item.title, *(one.text for one in joined)]
 
 
 async def find_dealt_with(tx: Tx, item: WorkItemId) -> datetime | None:
@@ -284,11 +317,9 @@ async def find_dealt_with(tx: Tx, item: WorkItemId) -> datetime | None:
     return result.at if result is not None else None
 
 
-def join_words(text: str, said: Sequence[ItemMessage], dealt_with: datetime | None) -> str:
-    """What a person asked for, in all messages. What a run has dealt with before is told as such: it is done once."""
-    new = [one for one in said if dealt_with is not None and one.kind == "user" and one.at > dealt_with]
-    old = [text, *(one.text for one in said if one not in new)]
-    return "\n\n".join([*(one.text for one in new), DEALT_WITH, *old] if new else old)
+def join_words(new: Sequence[str], old: Sequence[str]) -> str:
+    """What a run is asked for. What a run has dealt with before is told as such: it is done once."""
+    return "\n\n".join([*new, DEALT_WITH, *old] if old else new)
 
 
 async def make_result(tx: Tx, run: Run, model: str) -> ExecutorResult:

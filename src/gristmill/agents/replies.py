@@ -5,7 +5,7 @@ import unicodedata
 from collections.abc import Collection, Container, Iterator, Sequence
 from typing import NamedTuple
 
-from gristmill.agents.runs import Question
+from gristmill.agents.runs import ItemsQuestion, Question
 from gristmill.agents.showing import list_facts
 
 NUMBERED = re.compile(r"^\s*(?:question\s+|#)?(\d+)\s*[:.)]\s*", re.IGNORECASE | re.MULTILINE)
@@ -115,6 +115,15 @@ def assign_answers(
                 yield UserReply(question, None, words.strip())
         elif (found := read_choice(question.choices, words)) is not None and may_choose(question, found[0]):
             yield UserReply(question, *found)
+
+
+def answers_by_number(questions: Sequence[Question | ItemsQuestion], text: str) -> bool:
+    """Whether a text is nothing but answers with the numbers of these questions, also if they were answered before."""
+    known = {int(one.id): one.choices for one in questions}
+    if not _begins_with(text, known):
+        return False
+    parts = _split(text, set(known)).items()
+    return all(not known[number] or read_choice(known[number], words) is not None for number, words in parts)
 
 
 def _begins_with(text: str, numbers: Container[int]) -> bool:

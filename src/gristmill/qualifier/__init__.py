@@ -1,6 +1,15 @@
 """The qualifier: decides what deserves work, when, and has it done."""
 
-from gristmill.qualifier.adding import ItemWish, add_item, answer, cancel_item, reopen_item, say, wake_item
+from gristmill.qualifier.adding import (
+    ItemWish,
+    add_item,
+    answer,
+    cancel_item,
+    reopen_item,
+    say,
+    wake_item,
+    was_reopened,
+)
 from gristmill.qualifier.atoms import has_unkept_atoms
 from gristmill.qualifier.conventions import (
     Contradiction,
@@ -146,4 +155,5 @@ __all__ = [
     "suggest_from",
     "try_convention",
     "wake_item",
+    "was_reopened",
 ]

@@ -18,6 +18,7 @@ from gristmill.scopes import Scope, scope_id
 
 ADDED_TYPES: tuple[ItemType, ...] = ("user_input", "user_task", "scheduled")
 LONGEST_TEXT = 200_000  # characters
+REOPENED_WHY = "A person reopened it."
 REOPENED: tuple[ItemState, ...] = ("done", "completed", "error")
 
 
@@ -166,7 +167,12 @@ async def cancel_item(tx: Tx, id_: WorkItemId, *, by: str, why: str = "A person 
     return await get_item(tx, id_)
 
 
-async def reopen_item(tx: Tx, id_: WorkItemId, *, by: str, why: str = "A person reopened it.") -> WorkItem:
+async def was_reopened(tx: Tx, id_: WorkItemId, since: datetime) -> bool:
+    """Whether a person has asked since then that an item is worked on again."""
+    return await tx.only_value(SQL["was_reopened"], bool, item=id_, since=since, why=REOPENED_WHY)
+
+
+async def reopen_item(tx: Tx, id_: WorkItemId, *, by: str, why: str = REOPENED_WHY) -> WorkItem:
     """Work on an item again that has ended, or could not go on; one that was never decided is decided first."""
     item = await _hold(tx, id_)
     if item.state not in REOPENED:

@@ -28,6 +28,9 @@ UPDATE item SET position = %(position)s WHERE id = %(id)s;
 SELECT id, at, was, state, outcome, why, by, task FROM item_event
  WHERE item = %(item)s AND id > %(after)s ORDER BY id LIMIT %(limit)s;
 
+-- name: was_reopened
+SELECT EXISTS (SELECT FROM item_event WHERE item = %(item)s AND at > %(since)s AND why = %(why)s);
+
 -- name: list_messages
 SELECT id, at, kind, by, text, document FROM item_message WHERE item = %(item)s ORDER BY id LIMIT %(limit)s;
 

@@ -17,11 +17,13 @@ from gristmill.db import Tx
 from gristmill.ids import QuestionId
 
 
-async def answer_question(tx: Tx, id_: QuestionId, *, choice: str | None = None, answer: str = "", by: str) -> Question:
-    """Answer one question; the last open one of a run sends it on its way again."""
+async def answer_question(
+    tx: Tx, id_: QuestionId, *, choice: str | None = None, answer: str = "", by: str, message: int | None = None
+) -> Question:
+    """Answer one question, by a `message` of its item or elsewhere; the last open one of a run sends it on its way."""
     question = await load_question(tx, id_)
     is_over = (await lock_run(tx, question.run)).state in ENDED
-    await note_answer(tx, question, choice=choice, answer=answer, by=by)
+    await note_answer(tx, question, choice=choice, answer=answer, by=by, message=message)
     if question.effect is not None:
         await _move_effect(tx, await load_effect(tx, question.effect), choice or "", answer, by, is_over=is_over)
     await continue_run(tx, question.run)

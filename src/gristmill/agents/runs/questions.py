@@ -120,10 +120,24 @@ async def load_answers(tx: Tx, run: RunId) -> list[UserAnswer]:
     return await tx.all(SQL["load_answers"], UserAnswer, run=run)
 
 
-async def note_answer(tx: Tx, question: Question, *, choice: str | None, answer: str, by: str) -> None:
-    """Write an answer down; the first one counts. The caller holds the run."""
+class ItemsQuestion(NamedTuple):
+    """A question of a run of an item, and the message of the item that answered it."""
+
+    id: QuestionId
+    choices: Sequence[str]
+    message: int | None
+
+
+async def list_questions_of_item(tx: Tx, item: int) -> list[ItemsQuestion]:
+    return await tx.all(SQL["list_of_item"], ItemsQuestion, item=item)
+
+
+async def note_answer(
+    tx: Tx, question: Question, *, choice: str | None, answer: str, by: str, message: int | None = None
+) -> None:
+    """Write an answer down; the first one counts. The caller holds the run. `message`: where its item heard it."""
     check_answer(question, choice, answer)
-    kept = {"choice": choice, "answer": clean_text(answer.strip()), "by": by}
+    kept = {"choice": choice, "answer": clean_text(answer.strip()), "by": by, "message": message}
     if await tx.value(SQL["answer_question"], id=question.id, **kept) is None:
         raise Refused(f"Question {question.id} needs no answer any more.")
 

@@ -18,7 +18,8 @@ SELECT q.id, q.run, q.scope, s.client, s.project, q.key, q.kind, q.sentence, q.d
 
 -- name: answer_question
 -- open -> answered
-UPDATE agent_question SET answered_at = clock(), answered_by = %(by)s, choice = %(choice)s, answer = %(answer)s
+UPDATE agent_question SET answered_at = clock(), answered_by = %(by)s, choice = %(choice)s, answer = %(answer)s,
+                          message = %(message)s
  WHERE id = %(id)s AND answered_at IS NULL AND withdrawn_at IS NULL RETURNING id;
 
 -- name: withdraw_questions
@@ -36,6 +37,10 @@ UPDATE agent_question q SET withdrawn_at = clock() FROM agent_run r
 -- name: load_answers
 SELECT key, sentence, coalesce(choice, '') AS choice, answer, answered_by AS by FROM agent_question
  WHERE run = %(run)s AND answered_at IS NOT NULL ORDER BY answered_at, id;
+
+-- name: list_of_item
+-- of all runs of an item
+SELECT q.id, q.choices, q.message FROM agent_question q JOIN agent_run r ON r.id = q.run WHERE r.item = %(item)s ORDER BY q.id;
 
 -- name: count_open
 SELECT count(*)::int FROM (SELECT FROM agent_question WHERE answered_at IS NULL AND withdrawn_at IS NULL LIMIT 1000) q;

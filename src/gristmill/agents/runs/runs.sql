@@ -69,6 +69,9 @@ SELECT r.id, r.scope, s.client, s.project, r.request, r.asked_by, r.item, r.item
 -- when the last run of an item was asked for that came to its end
 SELECT max(created_at) FROM agent_run WHERE item = %(item)s AND state = 'completed';
 
+-- name: has_runs
+SELECT EXISTS (SELECT FROM agent_run WHERE item = %(item)s);
+
 -- name: note_foreground
 UPDATE agent_run SET foreground = %(foreground)s WHERE id = %(id)s AND foreground <> %(foreground)s;
 

@@ -226,6 +226,11 @@ async def find_last_completed(tx: Tx, item: int) -> datetime | None:
     return await tx.value(SQL["find_last_completed"], datetime, item=item)
 
 
+async def has_runs(tx: Tx, item: int) -> bool:
+    """Whether an item had a run before."""
+    return await tx.only_value(SQL["has_runs"], bool, item=item)
+
+
 async def note_foreground(tx: Tx, id_: RunId, foreground: bool) -> None:
     """A person waits for it by now, or nobody does any more."""
     await tx.execute(SQL["note_foreground"], id=id_, foreground=foreground)
