@@ -636,6 +636,24 @@ async def test_a_message_is_heard_also_if_the_run_was_interrupted_after_it(room:
     assert (first.state, second.state) == ("completed", "completed")
 
 
+async def test_a_message_that_comes_just_before_the_run_begins_is_for_the_next_one(
+    room: Workroom, tmp_path: Any
+) -> None:
+    executor = employ(room, CheckedScript(**LOOK), tmp_path)
+    item = await room.do(add_item, MILL, ItemWish("NOW look", foreground=True), by="anna")
+    await room.do(tell, item.id, "Look well.", by="anna")
+    async with room.db.reading() as tx:
+        known = await list_messages(tx, item.id)
+    await room.do(tell, item.id, "Also look BEHIND it.", by="anna")
+    await executor.run(item, None, known, Checkpoint())
+    async with room.db.reading() as tx:
+        messages = await list_messages(tx, item.id)
+    await executor.run(item, None, messages, Checkpoint())
+    first, second = await runs_of(room.db)
+    assert first.request == "NOW look\n\nLook well."
+    assert second.request == f"Also look BEHIND it.\n\n{DEALT_WITH}\n\nNOW look\n\nLook well."
+
+
 async def test_who_stops_the_run_of_an_item_wants_nothing_more_done_for_it(room: Workroom, tmp_path: Any) -> None:
     script = CheckedScript(**LOOK)
     script.fault_at, script.hangs = 2, True

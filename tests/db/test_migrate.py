@@ -415,6 +415,7 @@ PINNED = {  # by the beginning of its checksum: whoever adds a migration adds it
     "agents/0011_step_progress": "a8beb01c8be9",
     "agents/0012_earlier_attempts": "f13693457375",
     "agents/0013_answering_messages": "c8696cbcc04a",
+    "agents/0014_heard_messages": "13488fe3c45c",
     "qualifier/0003_same_ids": "3b8a8fedc2b0",
 }
 

@@ -261,6 +261,18 @@ def read_message(
     return assign_answers(shown, message.text, asked=asked, numbers=[int(one.id) for one in questions])
 
 
+@dataclass(frozen=True)
+class DealtWith:
+    """How much of what was said to an item is dealt with."""
+
+    at: datetime
+    heard: int | None  # the last message
+
+    def has(self, message: ItemMessage) -> bool:
+        """By its number: a message may come between those that a run begins with and the run."""
+        return message.at <= self.at if self.heard is None else message.id <= self.heard
+
+
 async def make_request(tx: Tx, item: WorkItem, messages: Sequence[ItemMessage]) -> RunWish:
     """A run as its item asks for it.
 
@@ -270,22 +282,28 @@ async def make_request(tx: Tx, item: WorkItem, messages: Sequence[ItemMessage]) 
     """
     dealt_with = await find_dealt_with(tx, item.id)
     said = await find_wishes(tx, item, messages, dealt_with)
-    new = [one.text for one in said if dealt_with is None or one.at > dealt_with]
-    old = [one.text for one in said[: len(said) - len(new)]]
+    new = [one.text for one in said if dealt_with is None or not dealt_with.has(one)]
+    old = [one.text for one in said if dealt_with is not None and dealt_with.has(one)]
     if item.text is not None and item.added_by is not None:
         (new if dealt_with is None else old).insert(0, item.text)
-    if old and not new and dealt_with is not None and await was_reopened(tx, item.id, dealt_with):
+    if old and not new and dealt_with is not None and await was_reopened(tx, item.id, dealt_with.at):
         new, old = old, []  # a person wants all of it again
     by = said[-1].by if said else item.added_by
     if not new:
         new, by = await list_outside_words(tx, item, messages, dealt_with), None
     words = join_words(new, old)[:LONGEST_REQUEST]
     scope = Scope(item.client, item.project)
-    return RunWish(words, by, scope, item=item.id, item_type=item.type, foreground=item.foreground)
+    given: dict[str, Any] = {
+        "item": item.id,
+        "item_type": item.type,
+        "foreground": item.foreground,
+        "heard": _last_of(messages),
+    }
+    return RunWish(words, by, scope, **given)
 
 
 async def find_wishes(
-    tx: Tx, item: WorkItem, messages: Sequence[ItemMessage], dealt_with: datetime | None
+    tx: Tx, item: WorkItem, messages: Sequence[ItemMessage], dealt_with: DealtWith | None
 ) -> list[ItemMessage]:
     """What persons want of an item. What they answered to a question is no wish: “approve” alone would be an order."""
     questions = await list_questions_of_item(tx, item.id)
@@ -297,24 +315,24 @@ async def find_wishes(
 
 
 async def list_outside_words(
-    tx: Tx, item: WorkItem, messages: Sequence[ItemMessage], dealt_with: datetime | None
+    tx: Tx, item: WorkItem, messages: Sequence[ItemMessage], dealt_with: DealtWith | None
 ) -> list[str]:
     """What came from outside: an item itself and what joined it, or what joined a person's item since it was done."""
     joined = [one for one in messages if one.kind in ("mail", "item")]
     if item.text is not None and item.added_by is not None:
-        return [one.text for one in joined if dealt_with is None or one.at > dealt_with]
+        return [one.text for one in joined if dealt_with is None or not dealt_with.has(one)]
     texts = await load_item_texts(tx, [item.origin if item.origin and item.text is None else item.id])
     if not texts:
         raise Permanent("Its documents were removed.")
     return [texts[0].text or item.title, *(one.text for one in joined)]
 
 
-async def find_dealt_with(tx: Tx, item: WorkItemId) -> datetime | None:
-    """Until when what was said to an item is dealt with: the item knows it, too, when its runs are removed."""
-    if (asked := await find_last_completed(tx, item)) is not None:
-        return asked
+async def find_dealt_with(tx: Tx, item: WorkItemId) -> DealtWith | None:
+    """The item knows it, too, when its runs are removed."""
+    if (run := await find_last_completed(tx, item)) is not None:
+        return DealtWith(run.at, run.heard)
     result = await load_result(tx, item)
-    return result.at if result is not None else None
+    return DealtWith(result.at, None) if result is not None else None
 
 
 def join_words(new: Sequence[str], old: Sequence[str]) -> str:

@@ -27,6 +27,7 @@ class RunWish:
     item_type: str | None = None
     repository: str | None = None
     foreground: bool = True
+    heard: int | None = None  # the last message of its item that the request knows
 
 
 @dataclass(frozen=True)

@@ -1,8 +1,8 @@
 -- Runs: how they begin, go on and end.
 
 -- name: add_run
-INSERT INTO agent_run (scope, request, asked_by, item, item_type, repository, foreground, created_at)
-VALUES (%(scope)s, %(request)s, %(asked_by)s, %(item)s, %(item_type)s, %(repository)s, %(foreground)s, clock())
+INSERT INTO agent_run (scope, request, asked_by, item, item_type, heard, repository, foreground, created_at)
+VALUES (%(scope)s, %(request)s, %(asked_by)s, %(item)s, %(item_type)s, %(heard)s, %(repository)s, %(foreground)s, clock())
 RETURNING id;
 
 -- name: note_task
@@ -66,8 +66,8 @@ SELECT r.id, r.scope, s.client, s.project, r.request, r.asked_by, r.item, r.item
  WHERE r.item = %(item)s AND r.finished_at IS NULL ORDER BY r.id DESC LIMIT 1;
 
 -- name: find_last_completed
--- when the last run of an item was asked for that came to its end
-SELECT max(created_at) FROM agent_run WHERE item = %(item)s AND state = 'completed';
+-- the last run of an item that came to its end
+SELECT created_at AS at, heard FROM agent_run WHERE item = %(item)s AND state = 'completed' ORDER BY id DESC LIMIT 1;
 
 -- name: has_runs
 SELECT EXISTS (SELECT FROM agent_run WHERE item = %(item)s);

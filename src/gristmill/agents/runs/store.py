@@ -43,6 +43,13 @@ class Unfinished(NamedTuple):
     task: TaskId
 
 
+class CompletedRun(NamedTuple):
+    """The last run of an item that came to its end: when it was asked for, and the last message that it knew."""
+
+    at: datetime
+    heard: int | None  # None: an older program began it
+
+
 T = TypeVar("T", Rival, Unfinished)
 
 
@@ -73,6 +80,7 @@ async def add_run(tx: Tx, wanted: RunWish) -> RunId:
         asked_by=wanted.asked_by,
         item=wanted.item,
         item_type=wanted.item_type,
+        heard=wanted.heard,
         repository=wanted.repository,
         foreground=wanted.foreground,
     )
@@ -221,9 +229,8 @@ async def find_run_of(tx: Tx, item: int) -> Run | None:
     return await tx.one(SQL["find_run_of"], Run, item=item)
 
 
-async def find_last_completed(tx: Tx, item: int) -> datetime | None:
-    """When the last run of an item was asked for that came to its end."""
-    return await tx.value(SQL["find_last_completed"], datetime, item=item)
+async def find_last_completed(tx: Tx, item: int) -> CompletedRun | None:
+    return await tx.one(SQL["find_last_completed"], CompletedRun, item=item)
 
 
 async def has_runs(tx: Tx, item: int) -> bool:
