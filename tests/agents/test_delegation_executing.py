@@ -411,6 +411,24 @@ async def test_a_part_that_sent_a_mail_and_is_worded_anew_after_a_kill_is_asked_
     assert len(bench.mail.mails) == 1
 
 
+async def test_nobody_repeats_what_a_helper_has_done_outside_without_a_person(bench: Workbench) -> None:
+    await bench.allow(recipients=("bob@acme.example",))
+    await bench.begin("Tell Bob.")
+    mail = use("send_mail", to=["bob@acme.example"], subject="Invoice", text="Please pay it.")
+    agents = {**AGENTS, "general": make_agent("general", "send_mail", domains=())}
+    failed = report("", "0", issues="odd")
+    scripted = script(
+        coding=[use("delegate", agent="email", task="Tell Bob."), failed, failed],
+        email=[mail, report("Bob was told.")],
+        general=[mail, report("Bob was told.")],
+    )
+    with pytest.raises(WaitingForUser):
+        await Delegator(open_desk(bench, scripted), agents).carry_group([message(task="Tell Bob.")], {})
+    (question,) = await questions(bench.db, bench.run)
+    assert question.sentence.startswith("coding did not manage d1: ")
+    assert len(bench.mail.mails) == 1
+
+
 async def test_a_part_that_was_interrupted_comes_to_its_end_first(bench: Workbench) -> None:
     await bench.begin("Send the figures to anna@acme.example.")
     mail = use("send_mail", to=["anna@acme.example"], subject="Figures", text="42")

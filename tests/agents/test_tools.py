@@ -479,6 +479,21 @@ async def test_a_second_mail_to_somebody_for_the_same_work_is_asked_about(bench:
     ]
 
 
+@pytest.mark.parametrize("place", ["d1", "d1~general", "d1.1", "d1.2~email"])
+async def test_the_agents_and_parts_of_a_delegation_are_the_same_work(bench: Workbench, place: str) -> None:
+    await bench.allow(recipients=("anna@acme.example",))
+    await bench.begin("Send the figures.")
+    mail = {"to": ["anna@acme.example"], "subject": "Figures", "text": "42"}
+    await bench.box.at("delegation d1.1").call("send_mail", mail)
+    await bench.box.at("delegation d12").call("send_mail", mail)
+    assert len(bench.mail.mails) == 2
+    calls = bench.box.at(f"delegation {place}")
+    await calls.resume()
+    with pytest.raises(WaitingForUser):
+        await calls.call("send_mail", {**mail, "text": "43"})
+    assert len(bench.mail.mails) == 2
+
+
 @pytest.mark.parametrize(
     "to", ["anna@acme.example\nBcc: eve@evil.example", "Anna <anna@acme.example>", "a@b@c", "a", "änna@acme.example"]
 )

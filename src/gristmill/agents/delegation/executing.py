@@ -1,7 +1,6 @@
 """Carries delegations out: each is tried by its agent, judged, and settled once, also if a worker is killed between."""
 
 import asyncio
-import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
@@ -10,7 +9,7 @@ from typing import Any, Literal, Protocol, assert_never
 
 from pydantic import Field, create_model
 
-from gristmill.agents.acting import NO_ANSWER, Acted, Brief, act, describe_tools, narrow_tools
+from gristmill.agents.acting import NO_ANSWER, Acted, Brief, act, describe_tools, name_artifacts, narrow_tools
 from gristmill.agents.budgets import cut_text
 from gristmill.agents.delegation.judging import (
     Accept,
@@ -40,7 +39,7 @@ from gristmill.agents.delegation.store import (
     note_attempt,
     settle_delegation,
 )
-from gristmill.agents.effects import EffectRow, list_effects
+from gristmill.agents.effects import EffectRow, list_delegation_calls
 from gristmill.agents.orchestrator.execute_step import TOOLS_OF
 from gristmill.agents.orchestrator.goals import guess_kind
 from gristmill.agents.orchestrator.intake import is_order
@@ -247,7 +246,10 @@ class Delegator:
                 "complaints": complaints,
             }
             cost = step.cost
-        work = ObservedWork(acted.calls, acted.changed_files, acted.artifacts, acted.is_complete, complaints, changing)
+        changes = [name for one in await self._list_changes(row.delegation) for name in name_artifacts(one)]
+        work = ObservedWork(
+            acted.calls, acted.changed_files, acted.artifacts, changes, acted.is_complete, complaints, changing
+        )
         return AgentAttempt(output, work, cost)
 
     async def _read(self, row: Delegation, acted: Acted) -> AgentOutput:
@@ -294,9 +296,9 @@ class Delegator:
         same = [one for one in before if one.agent == part.agent_name]
         if not same or any(one.delegation == part.delegation_id for one in before):
             return None
-        async with self._desk.db.reading() as tx:
-            rows = await list_effects(tx, self._desk.run.id)
-        done = [one for one in same if has_reached_outside(rows, one.delegation)]
+        done = [
+            one for one in same if any(row.changes == "outside" for row in await self._list_changes(one.delegation))
+        ]
         if not done:
             return None
         words = sha256(" ".join(part.task_summary.split()).casefold().encode()).hexdigest()[:12]
@@ -350,6 +352,12 @@ class Delegator:
         number = int(same.delegation.rpartition(".")[2]) if same else len(rows) + 1
         return make_sub_delegation(message, number, agent, task)
 
+    async def _list_changes(self, delegation: str) -> list[EffectRow]:
+        """The effects of a delegation and of its parts that have changed something, or may have."""
+        async with self._desk.db.reading() as tx:
+            rows = await list_delegation_calls(tx, self._desk.run.id, delegation)
+        return [one for one in rows if one.may_have_acted]
+
     async def _list_parts(self, delegation: str) -> list[Delegation]:
         async with self._desk.db.reading() as tx:
             return [one for one in await list_delegations(tx, self._desk.run.id) if one.parent == delegation]
@@ -365,14 +373,6 @@ def replay_part(part: Delegation) -> PastCall:
     data = {"delegation": part.delegation, "success": part.success}
     result = ToolResult(part.summary, data, f"the agent {part.agent}", is_error=part.state == "failed")
     return PastCall(DELEGATE, {"agent": part.agent, "task": part.task}, result)
-
-
-def has_reached_outside(rows: Sequence[EffectRow], delegation: str) -> bool:
-    """Whether a delegation, or a part of it, has changed something outside, or may have."""
-    below = re.compile(rf"delegation {re.escape(delegation)}[#~.]")
-    return any(
-        row.changes == "outside" and row.state not in ("intended", "failed") and below.match(row.key) for row in rows
-    )
 
 
 @lru_cache(maxsize=64)  # the same agents give parts to the same helpers, in run after run

@@ -63,6 +63,7 @@ class ObservedWork:
     calls: Sequence[PastCall] = ()
     changed_files: Sequence[str] = ()
     artifacts: Sequence[str] = ()  # of effects that were done
+    changes: Sequence[str] = ()  # what the delegation has changed or may have: by any agent of it, and by its helpers
     is_complete: bool = True
     complaints: Sequence[str] = ()  # of the agent's own check
     changing: AbstractSet[str] = frozenset()  # names of tools that change something
@@ -75,7 +76,7 @@ class ObservedWork:
     @property
     def has_changed(self) -> bool:
         """Whether it has changed something that another attempt would find changed."""
-        return bool(self.changed_files or self.artifacts)
+        return bool(self.changes or self.changed_files or self.artifacts)
 
 
 @dataclass(frozen=True)
@@ -113,7 +114,7 @@ def judge_output(
 
 
 def _ask_to_verify(output: AgentOutput, work: ObservedWork) -> str:
-    changed = ", ".join(dict.fromkeys([*work.changed_files, *work.artifacts]))
+    changed = ", ".join(dict.fromkeys([*work.changed_files, *work.artifacts, *work.changes]))
     return f"{output.agent_name} asks for its work to be verified ({output.delegation_id}). It changed: {changed}."
 
 
@@ -224,7 +225,7 @@ def _list_sentences(text: str) -> list[str]:
 
 
 def _check_artifacts(output: AgentOutput, work: ObservedWork) -> Iterator[str]:
-    known = "\n".join([*work.changed_files, *work.artifacts, *_list_traces(work.calls)])
+    known = "\n".join([*work.changed_files, *work.artifacts, *work.changes, *_list_traces(work.calls)])
     for artifact in output.artifacts:
         named = COMMIT.findall(artifact) or FILE.findall(artifact)
         for one in named:

@@ -14,6 +14,7 @@ from gristmill.agents.effects.model import (
     hash_call,
 )
 from gristmill.agents.effects.store import (
+    list_delegation_calls,
     list_effect_lines,
     list_effects,
     list_newest_effects,
@@ -39,6 +40,7 @@ __all__ = [
     "Verdict",
     "answer_question",
     "hash_call",
+    "list_delegation_calls",
     "list_effect_lines",
     "list_effects",
     "list_newest_effects",

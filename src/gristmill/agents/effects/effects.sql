@@ -56,6 +56,15 @@ SELECT e.id, e.run, e.key, e.tool, e.arguments, e.hash, e.prepared, e.summary, e
         OR EXISTS (SELECT FROM agent_question q WHERE q.effect = e.id AND q.choice = %(leave)s))
  ORDER BY e.id;
 
+-- name: list_delegation_calls
+-- those of each agent that tried a delegation, and of the parts below it
+SELECT id, run, key, tool, arguments, hash, prepared, summary, changes, repeatable, files, origins, reasons, state, attempt,
+       approved_by, result, error, intended_at, approved_at, started_at, settled_at, refused_by
+  FROM agent_effect
+ WHERE run = %(run)s AND starts_with(key, %(place)s::text)
+   AND substr(key, length(%(place)s::text) + 1, 1) IN ('#', '~', '.')
+ ORDER BY id;
+
 -- name: changed_files
 -- the files that a run has changed or is about to change; what failed counts, for it may have begun
 SELECT DISTINCT file FROM agent_effect, unnest(files) file

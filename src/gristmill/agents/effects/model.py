@@ -80,6 +80,11 @@ class EffectRow:
     refused_by: str | None = None  # the person who said no
 
     @property
+    def may_have_acted(self) -> bool:
+        """Whether it has changed something, or may have."""
+        return self.changes != "nothing" and self.state not in ("intended", "failed")
+
+    @property
     def idempotency_key(self) -> str:
         """What the other side is told, the same at every attempt."""
         return f"gristmill-effect-{self.id}-{self.hash.hex()[:16]}"

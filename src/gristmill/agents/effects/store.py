@@ -79,6 +79,11 @@ async def list_calls(tx: Tx, run: RunId, place: str) -> list[EffectRow]:
     return await tx.all(SQL["list_calls"], EffectRow, run=run, prefix=f"{place}#")
 
 
+async def list_delegation_calls(tx: Tx, run: RunId, delegation: str) -> list[EffectRow]:
+    """The effects of a delegation, whichever agent tried it, and of all parts below it."""
+    return await tx.all(SQL["list_delegation_calls"], EffectRow, run=run, place=f"delegation {delegation}")
+
+
 async def load_changed_files(tx: Tx, row: EffectRow) -> list[str]:
     """The files that the other effects of its run change."""
     return await tx.values(SQL["changed_files"], str, run=row.run, but=row.id)

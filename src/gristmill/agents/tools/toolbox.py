@@ -1,5 +1,6 @@
 """The one seam through which a run acts: arguments are checked, origins found, the policy asked, the ledger kept."""
 
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, cast
@@ -7,7 +8,17 @@ from typing import Any, cast
 import orjson
 from pydantic import ValidationError
 
-from gristmill.agents.effects import Allow, Begun, Effect, EffectFailed, EffectResult, EffectRow, Ledger, Verdict
+from gristmill.agents.effects import (
+    Allow,
+    Begun,
+    Effect,
+    EffectFailed,
+    EffectResult,
+    EffectRow,
+    Ledger,
+    Verdict,
+    list_delegation_calls,
+)
 from gristmill.agents.policy import CopiedWords, Policy, Proposal, Target, is_named, judge, load_policy
 from gristmill.agents.provenance import Origin, RunWords, find_copied, find_origin, lower_ascii
 from gristmill.agents.runs import ReadText, keep_text
@@ -16,6 +27,7 @@ from gristmill.errors import Permanent, Refused, Transient, Unreachable
 from gristmill.settings import explain_reason
 
 LONGEST_RESULT = 60_000  # characters that a model is shown
+DELEGATION = re.compile(r"delegation ([\w-]+)")  # of the plan: d1 of d1, of d1~general and of d1.2
 
 
 @dataclass(frozen=True)
@@ -163,13 +175,20 @@ class Toolbox:
         return [one for one in found if one.sources]
 
     async def _has_reached(self, tool: AnyTool, targets: Sequence[Target], key: str) -> bool:
-        """Whether another call at the same place of the plan has reached, or may have reached, the same targets."""
+        """Whether another call for the same piece of work has reached, or may have reached, the same targets."""
         if tool.changes != "outside" or tool.sets_state:
             return False
-        place = key.rpartition("#")[0]
-        rows = [row for row in await self._ledger.list_calls(place) if row.key != key and row.tool == tool.name]
-        begun = [row for row in rows if row.state not in ("intended", "failed")]
+        rows = await self._list_rivals(key.rpartition("#")[0])
+        begun = [row for row in rows if row.key != key and row.tool == tool.name and row.may_have_acted]
         return any(are_same_targets(tool, targets, row) for row in begun)
+
+    async def _list_rivals(self, place: str) -> list[EffectRow]:
+        """The effects for the same piece of work: for a delegation of the plan, those of all its agents and parts."""
+        found = DELEGATION.match(place)
+        if found is None:
+            return await self._ledger.list_calls(place)
+        async with self._context.db.reading() as tx:
+            return await list_delegation_calls(tx, self._context.run.id, found[1])
 
 
 def are_same_targets(tool: AnyTool, targets: Sequence[Target], row: EffectRow) -> bool:
