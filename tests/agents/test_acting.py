@@ -7,13 +7,23 @@ from desk_work import answer, questions, states
 from pydantic import BaseModel, ValidationError
 from workbench import Workbench
 
-from gristmill.agents.acting import Acted, Brief, act, arrange_past, count_spent, make_shape, make_turns
+from gristmill.agents.acting import (
+    Acted,
+    Brief,
+    act,
+    arrange_past,
+    count_spent,
+    find_repeated,
+    make_shape,
+    make_turns,
+)
 from gristmill.agents.blanks import find_least
 from gristmill.agents.budgets import count_turns
 from gristmill.agents.orchestrator.shapes import Design, GoalDraft, Opinion, StepDraft, Understood
 from gristmill.agents.runs import WaitingForUser
 from gristmill.agents.thinking import simplify_schema
-from gristmill.agents.tools import TOOLS, PastCall, ToolResult
+from gristmill.agents.tools import TOOLS, Arguments, PastCall, Tool, ToolResult
+from gristmill.agents.tools.model import say_nothing
 from gristmill.errors import Transient
 from gristmill.models import FakeLlm, make_schema, tokens
 
@@ -196,6 +206,35 @@ async def test_tests_may_run_again_once_the_workspace_has_changed(bench: Workben
     acted = await run_act(bench, FakeLlm([read, patch, read, say("ok")]), make_brief())
     assert "a + b" in acted.calls[2].result.text
     assert "before" not in acted.calls[2].result.text
+
+
+READ = ("read_file", {"path": "main.py"})
+FETCH = ("fetch_page", {"url": "https://a.example/"})
+MAIL = ("send_mail", {"to": ["anna@acme.example"], "subject": "Figures", "text": "42"})
+HELPED = ("delegate", {"agent": "coding", "task": "Mend it."})
+AWAY: dict[str, Any] = {"is_error": True}
+REPEATS: dict[str, tuple[list[tuple[str, Any]], dict[str, Any], bool]] = {
+    "nothing happened": ([READ], {}, True),
+    "something else was read": ([READ, FETCH], {}, True),
+    "a file was changed": ([READ, ("write_file", {"path": "x", "text": "y"})], {}, False),
+    "a helper was at work": ([READ, HELPED], {}, False),
+    "tests ran before a helper was at work": ([("run_tests", {"command": "make test"}), HELPED], {}, False),
+    "the same part was given away": ([HELPED], {}, True),
+    "a page could not be read": ([FETCH], AWAY, False),
+    "a person said no to a page": ([FETCH], {**AWAY, "is_refused": True}, True),
+    "a mail was sent before a helper was at work": ([MAIL, HELPED], {}, True),
+    "a mail could not be sent": ([MAIL], AWAY, True),
+}
+
+
+@pytest.mark.parametrize(("calls", "ended", "is_repeated"), REPEATS.values(), ids=REPEATS.keys())
+def test_a_call_is_answered_from_before_only_if_it_would_say_the_same(
+    calls: list[tuple[str, Any]], ended: dict[str, Any], is_repeated: bool
+) -> None:
+    given = Tool[Any]("delegate", "Let another agent do it.", Arguments, say_nothing, gives_away=True)
+    past = [PastCall(*one, ToolResult("ok", **ended)) for one in calls]
+    found = find_repeated(past, *calls[0], {**TOOLS, "delegate": given})
+    assert (found is not None) == is_repeated
 
 
 async def test_a_mistake_of_the_model_is_a_complaint_and_not_the_end(bench: Workbench) -> None:

@@ -338,6 +338,17 @@ async def test_an_agent_gives_a_part_to_another_and_sees_a_summary(bench: Workbe
     assert steps[1].parent == steps[0].id
 
 
+async def test_what_was_read_is_read_again_after_a_helper_was_at_work(bench: Workbench) -> None:
+    await bench.begin("Mend add.")
+    read = use("read_file", path="main.py")
+    part = use("delegate", agent="coding", task="Mend add.")
+    llm = script(test=[read, part, read, report("It adds.")], coding=[PATCH, MENDED]).make_llm()
+    (done,) = await carry(bench, llm, message(agent="test", task="See to it that add works."))
+    assert done.success
+    assert "return a + b" in llm.questions[-1]
+    assert "made this call before" not in llm.questions[-1]
+
+
 async def test_only_agents_that_may_delegate_are_told_how(bench: Workbench) -> None:
     await bench.begin("Look.")
     llm = script(git=report("Nothing."), coding=report("Nothing.")).make_llm()

@@ -263,17 +263,23 @@ def find_repeated(
 ) -> ToolResult | None:
     """The result of the same call from before, if it would say the same again.
 
-    What changes the outside is never asked for twice at one place; anything else may say something new when the
-    workspace has been changed since.
+    What changes the outside is never asked for twice at one place, and what a person refused is not either. Anything
+    else may say something new when something has been changed since, also by a helper; and what could not be read may
+    be there by now.
     """
     is_outside = tool in tools and tools[tool].changes == "outside"
     for one in reversed(past):
         if (one.tool, one.arguments) == (tool, arguments):
+            if one.result.is_error and not one.result.is_refused and not _may_change(tool, tools):
+                return None
             return replace(one.result, text=one.result.text.removeprefix(f"{REPEATED}\n"), source="")
-        is_change = one.tool in tools and tools[one.tool].changes != "nothing"
-        if is_change and not is_outside:
+        if _may_change(one.tool, tools) and not is_outside:
             return None
     return None
+
+
+def _may_change(tool: str, tools: Mapping[str, AnyTool]) -> bool:
+    return tool in tools and tools[tool].may_change
 
 
 def is_refused(call: PastCall) -> bool:

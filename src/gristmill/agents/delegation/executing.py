@@ -339,7 +339,8 @@ class Delegator:
 
         described = "; ".join(f"{name}: {self._capabilities[name].description}" for name in helpers)
         shape = make_arguments(tuple(helpers))
-        tool = Tool[Any](DELEGATE, f"Let another agent do a part of the task. {described}", shape, delegate)
+        sentence = f"Let another agent do a part of the task. {described}"
+        tool = Tool[Any](DELEGATE, sentence, shape, delegate, gives_away=True)
         return replace(self._desk, toolbox=self._desk.toolbox.add(tool))
 
     async def _find_part(self, message: DelegationMessage, agent: str, task: str) -> DelegationMessage | None:

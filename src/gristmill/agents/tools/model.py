@@ -112,6 +112,7 @@ class Tool(Generic[A]):
     changes: Changes = "nothing"
     targets: Mapping[str, TargetKind] = field(default_factory=dict[str, TargetKind])
     repeatable: bool = True
+    gives_away: bool = False  # another agent does it, whose own calls may change something
     sets_state: bool = False  # a state, a version or a branch outside: two calls leave no more behind than the last one
     summarise: Callable[[A], str] = say_nothing  # one sentence for a person who is asked
     prepare: Callable[[A, ToolContext], Awaitable[PreparedEffect]] = prepare_nothing
@@ -120,6 +121,11 @@ class Tool(Generic[A]):
     def is_watched(self) -> bool:
         """Whether its calls may need the ledger: it changes something, or says something to a place outside."""
         return self.changes != "nothing" or bool(self.targets)
+
+    @property
+    def may_change(self) -> bool:
+        """Whether something may be different after a call, so that what was read before is old."""
+        return self.changes != "nothing" or self.gives_away
 
     def describe(self) -> dict[str, Any]:
         """As models are told of it."""
