@@ -191,6 +191,25 @@ async def test_the_words_of_a_person_are_an_order_and_stay_one_in_the_attempt_af
     assert "Its result is empty." in llm.questions[1] or "without a RESULT" in llm.questions[1]
 
 
+async def test_a_call_from_before_comes_to_its_end_although_its_tool_is_not_offered_any_more(bench: Workbench) -> None:
+    agents = {"writer": make_agent("writer", "write_document", "write_file")}
+    group = [message(agent="writer", task="Write the report.")]
+    await bench.begin("Write the report.")
+    keep = use("write_document", title="Report", text="All is well with the mill.")
+    scripted = script(writer=[keep, report("I wrote the document.", needs_verification="true")])
+    with pytest.raises(WaitingForUser):
+        await Delegator(open_desk(bench, scripted), agents).carry_group(group, {})
+    await answer(bench.db, bench.run, "try again", "Put it into report.md, too.")
+    await bench.again()
+    write_it = use("write_file", path="report.md", text="All is well.")
+    llm = script(writer=[write_it, report("I wrote the file report.md.")]).make_llm()
+    (done,) = await Delegator(open_desk(bench, llm), agents).carry_group(group, {})
+    assert done.success
+    assert "write_document(" not in llm.questions[0], "where a file is named, no document is offered"
+    assert "There is no tool" not in llm.questions[0]
+    assert "result of write_document" in llm.questions[0]
+
+
 async def test_work_that_asks_to_be_verified_is_accepted_by_a_person(bench: Workbench) -> None:
     await bench.begin("Mend add.")
     unsure = report("I mended the function add.", needs_verification="true")

@@ -479,6 +479,20 @@ async def test_a_second_mail_to_somebody_for_the_same_work_is_asked_about(bench:
     ]
 
 
+async def test_what_a_person_approved_is_done_although_its_tool_is_not_offered_any_more(bench: Workbench) -> None:
+    await bench.begin("Send it.")
+    mail = {"to": ["anna@acme.example"], "subject": "Figures", "text": "42"}
+    with pytest.raises(WaitingForUser):
+        await bench.box.at("goal 1.1").call("send_mail", mail)
+    await bench.answer_all()
+    await bench.again()
+    calls = bench.box.select(["read_file"]).at("goal 1.1")
+    (sent,) = await calls.resume()
+    assert not sent.result.is_error
+    assert await states(bench.db, bench.run) == ["done"]
+    assert "There is no tool" in (await calls.call("send_mail", mail)).text, "new calls have what is offered"
+
+
 @pytest.mark.parametrize("place", ["d1", "d1~general", "d1.1", "d1.2~email"])
 async def test_the_agents_and_parts_of_a_delegation_are_the_same_work(bench: Workbench, place: str) -> None:
     await bench.allow(recipients=("anna@acme.example",))

@@ -204,8 +204,10 @@ class _Acting:
 
     def _has_changed_nothing(self) -> bool:
         """Whether a change is expected, and none was made or refused."""
-        changing = set(self._list_changing())
-        return self.brief.expects_change and bool(changing) and not any(one.tool in changing for one in self.past)
+        if not self.brief.expects_change or not self._list_changing():
+            return False
+        kit = self.toolbox.kit
+        return not any(one.tool in kit and kit[one.tool].changes != "nothing" for one in self.past)
 
     def _remind(self) -> str:
         return NOTHING_CHANGED.format(tools=" or ".join(self._list_changing()))
@@ -216,7 +218,7 @@ class _Acting:
     async def _call(self, move: ToolMove) -> bool:
         """Make a call; True if it only repeats one whose result would be the same."""
         arguments = move.arguments.model_dump(mode="json")
-        known = find_repeated(self.past, move.tool, arguments, self.toolbox.tools)
+        known = find_repeated(self.past, move.tool, arguments, self.toolbox.kit)
         if known is not None:
             result = replace(known, text=f"{REPEATED}\n{known.text}")
         else:

@@ -48,7 +48,8 @@ class Toolbox:
     def __init__(self, context: ToolContext, ledger: Ledger, tools: Iterable[AnyTool], words: RunWords) -> None:
         self._context = context
         self._ledger = ledger
-        self._tools = {tool.name: tool for tool in tools}
+        self._kit = {tool.name: tool for tool in tools}
+        self._tools = self._kit  # of the kit, those that are offered here
         self._words = words
 
     @property
@@ -57,19 +58,25 @@ class Toolbox:
 
     def select(self, names: Iterable[str]) -> "Toolbox":
         """The same toolbox with fewer tools, for one specialist; what it reads, all know."""
-        chosen = Toolbox(self._context, self._ledger, [], self._words)
-        chosen._tools = {name: self._tools[name] for name in names}
-        return chosen
+        return self._change(self._kit, {name: self._tools[name] for name in names})
 
     def add(self, tool: AnyTool) -> "Toolbox":
         """The same toolbox with one tool more; what it reads, all know."""
-        wider = Toolbox(self._context, self._ledger, [], self._words)
-        wider._tools = {**self._tools, tool.name: tool}
-        return wider
+        return self._change({**self._kit, tool.name: tool}, {**self._tools, tool.name: tool})
+
+    def _change(self, kit: dict[str, AnyTool], tools: dict[str, AnyTool]) -> "Toolbox":
+        changed = Toolbox(self._context, self._ledger, [], self._words)
+        changed._kit, changed._tools = kit, tools
+        return changed
 
     @property
     def tools(self) -> Mapping[str, AnyTool]:
         return self._tools
+
+    @property
+    def kit(self) -> Mapping[str, AnyTool]:
+        """All tools of the run, also those that are not offered here: calls from before may have used them."""
+        return self._kit
 
     def describe(self) -> list[dict[str, Any]]:
         """The tools as models are told of them."""
@@ -89,9 +96,18 @@ class Toolbox:
 
     async def call(self, name: str, arguments: Mapping[str, Any] | str, key: str) -> ToolResult:
         """Call a tool as a model asks for it. A mistake is a result; what waits for a person raises WaitingForUser."""
-        tool = self._tools.get(name)
+        return await self._call(self._tools, name, arguments, key)
+
+    async def resume(self, row: EffectRow) -> ToolResult:
+        """Bring a call from before to its end, also if its tool is not offered here any more."""
+        return await self._call(self._kit, row.tool, row.arguments, row.key)
+
+    async def _call(
+        self, tools: Mapping[str, AnyTool], name: str, arguments: Mapping[str, Any] | str, key: str
+    ) -> ToolResult:
+        tool = tools.get(name)
         if tool is None:
-            return _complain(f"There is no tool “{name}”: use one of {', '.join(sorted(self._tools))}.")
+            return _complain(f"There is no tool “{name}”: use one of {', '.join(sorted(tools))}.")
         try:
             checked = tool.arguments.model_validate(_read_arguments(arguments))
         except ValidationError as error:
@@ -223,7 +239,7 @@ class Calls:
         """
         past: list[PastCall] = []
         for row in await self._ledger.list_calls(self._place):
-            result = await self._toolbox.call(row.tool, row.arguments, row.key)
+            result = await self._toolbox.resume(row)
             past.append(PastCall(row.tool, row.arguments, result))
             self._number = max(self._number, int(row.key.rpartition("#")[2]) + 1)
         return past
