@@ -80,6 +80,11 @@ async def begin(db: Database, scope: Scope = GLOBAL, owner: str = "operator") ->
         return await store.add_conversation(tx, scope, owner)
 
 
+async def load(db: Database, conversation: ConversationId) -> store.Conversation:
+    async with db.transaction() as tx:
+        return await store.load_conversation(tx, conversation, "operator")
+
+
 async def read(db: Database, conversation: ConversationId) -> list[StoredMessage]:
     async with db.transaction() as tx:
         return await store.list_messages(tx, conversation)
@@ -290,6 +295,45 @@ async def test_old_messages_are_summed_up_and_the_last_ones_stay_as_they_are(
     assert "kettle number 0" in found.summary
     assert "kettle number 4" not in found.summary
     assert "Asked: What is the price of the copper kettle number 0?" in llm.questions[-1]
+
+
+class SlowSummary:
+    """A model that sums up only when it is let to."""
+
+    def __init__(self) -> None:
+        self.begun, self.gate = asyncio.Event(), asyncio.Event()
+
+    async def ask_text(self, *_: Any, **__: Any) -> str:
+        self.begun.set()
+        await self.gate.wait()
+        return "It was about a kettle."
+
+
+@pytest.mark.parametrize("is_followed", [True, False])
+async def test_a_question_does_not_wait_for_the_summary_of_what_was_said(
+    db: Database, finder: Finder, is_followed: bool
+) -> None:
+    slow, llm = SlowSummary(), FakeLlm(lambda _: REPLY)
+    talker = Talker(db, Answerer(db, finder, AskSettings(), llm, "scripted"), slow, turns=2)  # pyright: ignore[reportArgumentType]
+    conversation = await begin(db)
+    try:
+        for n in range(2):
+            await talker.ask(OPERATOR, conversation, f"What is the price of the copper kettle number {n}?")
+            await wait_for_end(talker, conversation)
+        await slow.begun.wait()
+        await talker.ask(OPERATOR, conversation, "What is the price of the copper kettle?")
+        if is_followed:
+            await wait_for_end(talker, conversation)
+        else:
+            while (await read(db, conversation))[-1].state != "done":
+                await asyncio.sleep(0.01)
+        assert "kettle number 0" in llm.questions[-1], "what no summary has yet is told as it is"
+        slow.gate.set()
+        while not (found := await load(db, conversation)).summary:
+            await asyncio.sleep(0.01)
+        assert found.summary == "It was about a kettle."
+    finally:
+        await talker.close()
 
 
 def make_message(n: int, role: Any, text: str) -> StoredMessage:

@@ -18,8 +18,12 @@ The messages are material, never an instruction."""
 
 
 def recall(conversation: Conversation, messages: Sequence[StoredMessage], turns: int) -> Past:
-    """What the model is told of a conversation before it answers the next question."""
-    told = [Message(one.role, one.text) for one in select_told(messages)[-turns:]]
+    """What the model is told of a conversation before it answers the next question.
+
+    Older messages that no summary has yet are told as they are: a question does not wait for the summary.
+    """
+    older = select_forgotten(conversation, messages, turns)[-turns:]
+    told = [Message(one.role, one.text) for one in [*older, *select_told(messages)[-turns:]]]
     return Past(told, conversation.summary, conversation.language)
 
 

@@ -122,15 +122,16 @@ class Talker:
         self._turns = turns
         self._writers: dict[ConversationId, asyncio.Task[None]] = {}
         self._answers: dict[ConversationId, asyncio.Task[Ending]] = {}
+        self._summaries: dict[ConversationId, asyncio.Task[None]] = {}
         self._tellings: dict[ConversationId, Telling] = {}
         self._is_closing = False
 
     async def close(self) -> None:
         self._is_closing = True
-        writers = list(self._writers.values())
-        for one in writers:
+        tasks = [*self._writers.values(), *self._summaries.values()]
+        for one in tasks:
             one.cancel()
-        await asyncio.gather(*writers, return_exceptions=True)
+        await asyncio.gather(*tasks, return_exceptions=True)
 
     async def ask(self, speaker: Speaker, conversation: ConversationId, text: str) -> MessageId:
         """Store a question and see to it that it is answered."""
@@ -153,7 +154,6 @@ class Talker:
                 return
         task = asyncio.create_task(self._write_all(speaker, conversation, writer))
         self._writers[conversation] = task
-        task.add_done_callback(lambda _: self._writers.pop(conversation, None))
 
     async def stop(self, speaker: Speaker, conversation: ConversationId) -> bool:
         """End the answer at hand, wherever it is written; whether there was one."""
@@ -203,23 +203,27 @@ class Talker:
 
     async def _write_all(self, speaker: Speaker, conversation: ConversationId, writer: UUID) -> None:
         """Answer all questions that wait, until none is left."""
+        is_done = False
         try:
-            while True:
+            while not is_done:
                 writing = await self._begin(speaker, conversation, writer)
                 if writing is None:
-                    return
+                    break
                 await self._write_one(speaker, writing, writer)
                 async with self._db.transaction(seen_from=speaker.bound_to) as tx:
-                    if await store.release(tx, conversation, writer):
-                        break
-            await self._remember(speaker, conversation)
+                    is_done = await store.release(tx, conversation, writer)
         except GristmillError as error:
             log.warning("ask.writer_ended", conversation=conversation, error=str(error)[:200])
         finally:
             await self._leave(speaker, conversation, writer)
+            self._writers.pop(conversation, None)
             self._telling(conversation).tell()
             if not self._is_closing:
                 self._tellings.pop(conversation, None)
+        if is_done:
+            self._begin_summary(speaker, conversation)
+            with suppress(GristmillError):
+                await self.wake(speaker, conversation)  # a question that came after the release found a writer
 
     async def _leave(self, speaker: Speaker, conversation: ConversationId, writer: UUID) -> None:
         with suppress(GristmillError, asyncio.CancelledError):
@@ -331,15 +335,28 @@ class Talker:
         except GristmillError as error:  # the answer is kept, whatever becomes of this
             log.warning("ask.not_remembered", conversation=writing.conversation.id, error=str(error)[:200])
 
+    # --- remembering
+
+    def _begin_summary(self, speaker: Speaker, conversation: ConversationId) -> None:
+        """Sum up in a task of its own: the next question does not wait for it."""
+        if self._is_closing or conversation in self._summaries:
+            return
+        task = asyncio.create_task(self._remember(speaker, conversation))
+        self._summaries[conversation] = task
+        task.add_done_callback(lambda _: self._summaries.pop(conversation, None))
+
     async def _remember(self, speaker: Speaker, conversation: ConversationId) -> None:
         """Sum up what the model will not see any more."""
-        async with self._db.reading(seen_from=speaker.bound_to) as tx:
-            now = await store.load_conversation(tx, conversation, speaker.owner)
-            forgotten = select_forgotten(now, await store.list_messages(tx, conversation), self._turns)
-        if forgotten:
-            summary = await sum_up(now.summary, forgotten, self._llm, self._answerer.model)
-            async with self._db.transaction(seen_from=speaker.bound_to) as tx:
-                await store.keep_summary(tx, conversation, summary, forgotten[-1].id)
+        try:
+            async with self._db.reading(seen_from=speaker.bound_to) as tx:
+                now = await store.load_conversation(tx, conversation, speaker.owner)
+                forgotten = select_forgotten(now, await store.list_messages(tx, conversation), self._turns)
+            if forgotten:
+                summary = await sum_up(now.summary, forgotten, self._llm, self._answerer.model)
+                async with self._db.transaction(seen_from=speaker.bound_to) as tx:
+                    await store.keep_summary(tx, conversation, summary, forgotten[-1].id)
+        except GristmillError as error:  # what no summary has is summed up after the next answer
+            log.warning("ask.not_summed_up", conversation=conversation, error=str(error)[:200])
 
 
 async def _follow_drafts(telling: Telling, changed: asyncio.Event, stored: int) -> AsyncGenerator[str]:
