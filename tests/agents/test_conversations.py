@@ -325,11 +325,11 @@ async def test_a_question_does_not_wait_for_the_summary_of_what_was_said(
         if is_followed:
             await wait_for_end(talker, conversation)
         else:
-            while (await read(db, conversation))[-1].state != "done":
+            while (await read(db, conversation))[-1].state != "done":  # noqa: ASYNC110 the writer's work
                 await asyncio.sleep(0.01)
         assert "kettle number 0" in llm.questions[-1], "what no summary has yet is told as it is"
         slow.gate.set()
-        while not (found := await load(db, conversation)).summary:
+        while not (found := await load(db, conversation)).summary:  # noqa: ASYNC110 another task's work
             await asyncio.sleep(0.01)
         assert found.summary == "It was about a kettle."
     finally:

@@ -1,7 +1,7 @@
 """Graphs and memory: a run recalls what happened before it, notes how it ended, and follows what people stated."""
 
 import pytest
-from desk_work import PROJECT, questions
+from desk_work import PROJECT, answer, questions
 from script import Script, carry, goals, say, steps, understood, use
 from workbench import EVIL, Workbench
 
@@ -74,6 +74,34 @@ async def test_what_a_person_stated_is_told_as_advice(bench: Workbench) -> None:
     async with bench.db.reading() as tx:
         (stated,) = await list_procedures(tx)
     assert stated.usage_count == 1
+
+
+async def count_uses(bench: Workbench) -> tuple[int, float]:
+    async with bench.db.reading() as tx:
+        (one,) = await list_procedures(tx)
+    return one.usage_count, one.success_rate
+
+
+async def test_a_run_without_goals_has_used_no_procedure_and_one_that_failed_counts_as_failed(bench: Workbench) -> None:
+    teach(bench)
+    async with bench.db.transaction() as tx:
+        await state_procedure(tx, PROJECT, "write notes", [read_step("research: read the old notes first")], "bob")
+    before = await count_uses(bench)
+    await bench.begin("Write notes about flour?")
+    await carry(bench, Script(intake=understood("ADVICE", "Find out about notes.")))
+    assert await count_uses(bench) == before
+    await bench.begin("Write notes about stones.")
+    epic = Script(intake=understood("EPIC", "Write notes."), plan_epic={"goals": goals("notes")})
+    assert await carry(bench, epic) is None
+    await bench.again_after(answer(bench.db, bench.run, "stop"))
+    assert await carry(bench, epic) is not None
+    assert await count_uses(bench) == before
+    await bench.begin("Write notes about bread.")
+    undone = {"reason": "It is not there.", "is_done": False}
+    await carry(bench, Script(**MENDED, act=say("I could not write it."), evaluate=undone))
+    uses, rate = await count_uses(bench)
+    assert uses == before[0] + 1
+    assert rate < 1
 
 
 async def test_a_run_that_nobody_asked_for_follows_and_teaches_nothing(bench: Workbench) -> None:

@@ -62,10 +62,16 @@ async def find_fitting(handle: RunHandle) -> Sequence[ProcedureNode]:
 
 
 async def note_end(
-    handle: RunHandle, summary: str, details: Mapping[str, Any], steps: Sequence[ProcedureStep], *, succeeded: bool
+    handle: RunHandle,
+    summary: str,
+    details: Mapping[str, Any],
+    steps: Sequence[ProcedureStep],
+    *,
+    succeeded: bool | None,
 ) -> None:
     """Remember how a run ended. With `use_procedural_memory`, the procedure that it followed is counted, or a new one
-    is learned from its steps. All of this may be said again after a kill.
+    is learned from its steps. A run that had no goals has used none (`succeeded` is None): it answered a question, or
+    a person stopped it at its plan. All of this may be said again after a kill.
     """
     run = handle.run
     source: SessionSource = "chat" if run.foreground and run.asked_by is not None else "background"
@@ -74,7 +80,7 @@ async def note_end(
     meaning = await grasp(handle.toolbox.context.embedders, run.request) if teaches else None
     async with handle.db.transaction() as tx:
         await remember(tx, run, source, summary or run.title, details)
-        if fitting:
+        if fitting and succeeded is not None:
             await note_use(tx, fitting[0].id, run, succeeded=succeeded)
         elif teaches:
             await learn(tx, run, steps, meaning=meaning)

@@ -42,11 +42,11 @@ async def finalize(state: OrchestratorState, handle: RunHandle, step: Stepping) 
 async def remember_end(state: OrchestratorState, handle: RunHandle, summary: str) -> None:
     """What came of it in a sentence; a run whose goals were all reached teaches how such requests are done."""
     goals = state.get("goals", [])
-    succeeded = bool(goals) and all(one["state"] == "done" for one in goals) and not state.get("ended")
+    succeeded = all(one["state"] == "done" for one in goals) and not state.get("ended") if goals else None
     said = summary or state.get("answer") or state.get("ended") or "No model worked on it."
     details = {"category": state.get("category"), "artifacts": state.get("artifacts", [])[:MOST_NAMED]}
     steps = await list_done_steps(handle) if succeeded else []
-    await note_end(handle, f"{handle.run.title}: {said}", details, steps, succeeded=succeeded or not goals)
+    await note_end(handle, f"{handle.run.title}: {said}", details, steps, succeeded=succeeded)
 
 
 def explain_limit(state: OrchestratorState) -> str:
