@@ -311,6 +311,28 @@ async def test_a_model_that_stays_away_leaves_a_report_with_what_was_brought(ben
     assert "The stones are worn." in told
 
 
+async def test_a_run_ends_at_its_limit_with_what_it_has_however_the_work_is_given_away(bench: Workbench) -> None:
+    await bench.begin("Look.")
+    part = use("delegate", agent="git", task="Look at the branches.")
+    scripted = script(
+        plan=plan(("d1", "coding", "Look at add."), ("d2", "test", "Look at the tests.")),
+        coding=[use("read_file", path="main.py"), part, report("It subtracts.")],
+        git=report("", "0", issues="odd"),
+        test=report("There are none."),
+    )
+    # intake, evidence_pack, plan_delegations, execute_delegation, d1 and two attempts at d1.1, of which the second one
+    # is the last that may begin
+    last = await go(bench, scripted, max_iterations=7)
+    rows = await look(bench)
+    limit = "It ended at its limit of 7 steps (setting agents.max_iterations)."
+    assert {id_: one.state for id_, one in rows.items()} == {"d1": "completed", "d1.1": "failed", "d2": "failed"}
+    assert limit in rows["d1.1"].summary
+    assert f"- d2 (test): Look at the tests. – {limit}" in last["report"]
+    assert "It subtracts." in last["report"]
+    assert scripted.asked.count("You are test.") == 0
+    assert await questions(bench.db, bench.run) == []
+
+
 async def test_a_graph_that_goes_in_circles_is_ended(bench: Workbench) -> None:
     await bench.begin("Look.")
     with pytest.raises(Permanent, match="circles"):

@@ -14,6 +14,11 @@ SELECT delegation, parent, depth, agent, task, state, attempts, earlier, asked, 
        tokens, calls, parts, success, started_at, finished_at
   FROM agent_delegation WHERE run = %(run)s ORDER BY started_at, delegation;
 
+-- name: count_visits
+-- of nodes and of delegations, without those that were cut off: they are made again
+SELECT count(*) FROM agent_step
+ WHERE run = %(run)s AND error IS NULL AND (jsonb_typeof(output) = 'object' AND output ? 'waits_for') IS NOT TRUE;
+
 -- name: note_attempt
 -- running -> running: its agent, or another one, tries again, or a person is asked
 UPDATE agent_delegation

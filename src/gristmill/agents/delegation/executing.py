@@ -34,6 +34,7 @@ from gristmill.agents.delegation.protocol import PROTOCOL, fail_output, parse_ou
 from gristmill.agents.delegation.store import (
     Delegation,
     begin_delegation,
+    count_visits,
     interrupt_delegation,
     list_delegations,
     note_attempt,
@@ -41,6 +42,7 @@ from gristmill.agents.delegation.store import (
 )
 from gristmill.agents.effects import EffectRow, list_delegation_calls
 from gristmill.agents.orchestrator.execute_step import TOOLS_OF
+from gristmill.agents.orchestrator.finalize import describe_limit
 from gristmill.agents.orchestrator.goals import guess_kind
 from gristmill.agents.orchestrator.intake import is_order
 from gristmill.agents.run_handle import RunHandle
@@ -133,6 +135,8 @@ class Delegator:
         """The next thing that happens: a person's answer, or an attempt and its verdict."""
         if row.question is not None:
             return await self._hear(row, row.question)
+        if limit := await self._find_limit():
+            return await self._end(row, limit)
         tried = await self._try(message, row, stack, parent)
         row = replace(row, attempts=row.attempts + 1, output=tried.output.model_dump(mode="json"))
         others = self._list_others(row, stack)
@@ -169,6 +173,13 @@ class Delegator:
             and (not one.domains or (own is not None and set(one.domains) & set(own.domains)))
         ]
 
+    async def _find_limit(self) -> str:
+        """The sentence with which the run ends if it has visited as many nodes as it may; all delegations count."""
+        most = self._desk.settings.agents.max_iterations
+        async with self._desk.db.reading() as tx:
+            visits = await count_visits(tx, self._desk.run.id)
+        return describe_limit(most) if visits >= most else ""
+
     # --- what is written down
 
     async def _note(self, row: Delegation, cost: Cost | None = None) -> Delegation:
@@ -193,6 +204,13 @@ class Delegator:
             await settle_delegation(tx, handle.run.id, handle.fence, over, cost or Cost())
             (settled,) = [one for one in await list_delegations(tx, handle.run.id) if one.delegation == row.delegation]
         return settled
+
+    async def _end(self, row: Delegation, limit: str) -> Delegation:
+        """End a delegation with what it has: the run has reached its limit."""
+        names = {"delegation_id": row.delegation, "agent_name": row.agent}
+        output = row.read_output() or fail_output(limit, **names)
+        row = replace(row, output=output.model_dump(mode="json"))
+        return await self._settle(row, output, DelegationStatus.FAILED, [limit, *row.complaints])
 
     async def _hear(self, row: Delegation, sentence: str) -> Delegation:
         """What a person says about a delegation; WaitingForUser until somebody says it."""

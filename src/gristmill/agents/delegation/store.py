@@ -98,6 +98,11 @@ async def list_delegations(tx: Tx, run: RunId) -> list[Delegation]:
     return await tx.all(SQL["list_delegations"], Delegation, run=run)
 
 
+async def count_visits(tx: Tx, run: RunId) -> int:
+    """How many nodes a run has visited, each attempt at a delegation being one, too."""
+    return await tx.value(SQL["count_visits"], int, run=run) or 0
+
+
 async def note_attempt(tx: Tx, run: RunId, fence: int, row: Delegation, cost: Cost = NO_COST) -> None:
     """An attempt was judged, or a person has answered: `row` says how it goes on."""
     await hold_run(tx, run, fence)

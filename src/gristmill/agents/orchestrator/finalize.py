@@ -52,7 +52,11 @@ async def remember_end(state: OrchestratorState, handle: RunHandle, summary: str
 def explain_limit(state: OrchestratorState) -> str:
     if state.get("iterations", 0) < state.get("most", 1):
         return ""
-    return f"It ended at its limit of {state.get('most')} steps (setting agents.max_iterations)."
+    return describe_limit(state.get("most", 1))
+
+
+def describe_limit(most: int) -> str:
+    return f"It ended at its limit of {most} steps (setting agents.max_iterations)."
 
 
 async def draft_reply(state: OrchestratorState, handle: RunHandle, step: Stepping, said: Sequence[UserAnswer]) -> str:
