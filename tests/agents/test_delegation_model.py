@@ -7,7 +7,6 @@ from gristmill.agents.delegation.model import (
     AgentCapability,
     AgentOutput,
     DelegationMessage,
-    DelegationMetrics,
     DelegationState,
     DelegationStatus,
     DomainType,
@@ -18,13 +17,11 @@ from gristmill.settings import AgentsSettings
 
 FIELDS = {
     DelegationMessage: "delegation_id parent_delegation_id depth agent_name task_summary context constraints "
-    "expected_output response_language client_id project_id group_id",
+    "expected_output response_language client_id project_id",
     AgentOutput: "delegation_id agent_name success result structured_data artifacts changed_files sub_delegations "
     "confidence needs_verification",
     ExecutionPlan: "delegations parallel_groups domain",
     AgentCapability: "name description domains can_sub_delegate max_depth tool_names",
-    DelegationMetrics: "delegation_id agent_name start_time end_time token_count llm_calls "
-    "sub_delegation_count success",
 }
 
 
@@ -33,10 +30,9 @@ def test_a_model_has_the_fields_that_were_asked_for(model: type[DelegationMessag
     assert list(model.model_fields) == names.split()
 
 
-def test_the_state_has_the_nine_fields_that_were_asked_for() -> None:
+def test_the_state_has_the_fields_that_no_table_has() -> None:
     assert " ".join(DelegationState.__annotations__) == (
-        "execution_plan delegation_states active_delegation_id completed_delegations delegation_results "
-        "response_language domain session_memory _delegation_outputs"
+        "execution_plan completed_delegations delegation_results response_language domain"
     )
 
 

@@ -14,7 +14,6 @@ from gristmill.agents.delegation.model import (
     AgentCapability,
     DelegationMessage,
     DelegationState,
-    DelegationStatus,
     DomainType,
     ExecutionPlan,
     get_budget,
@@ -33,7 +32,7 @@ from gristmill.agents.delegation.registry import list_agents
 from gristmill.agents.delegation.reporting import write_report
 from gristmill.agents.delegation.store import Delegation, list_delegations
 from gristmill.agents.delegation.synthesizing import synthesize
-from gristmill.agents.memory import recall, remember
+from gristmill.agents.memory import remember
 from gristmill.agents.orchestrator import state as orchestrator
 from gristmill.agents.orchestrator.evidence_pack import evidence_pack
 from gristmill.agents.orchestrator.finalize import draft_reply
@@ -49,7 +48,6 @@ from gristmill.models import Message, fence_text
 from gristmill.telemetry import log
 
 MOST_PLANS = 3  # that a model is asked for
-MOST_ENTRIES = 10  # of the session
 NODES = ("intake", "evidence_pack", "plan_delegations", "execute_delegation", "synthesize", "finalize")
 PLAN = """You plan how a request is carried out by agents. You do nothing yourself.
 Give each part of the request to the one agent that fits best. Use as few delegations as possible: often one is enough.
@@ -92,14 +90,7 @@ class Nodes:
         handle = self.handle
         async with handle.step("evidence_pack", title=state.get("goal", ""), input={"goal": state.get("goal")}) as step:
             found = await evidence_pack(state, handle, step)
-            async with handle.db.reading() as tx:
-                entries = await recall(tx, handle.run.place, handle.run.asked_by, MOST_ENTRIES)
-            lately = [
-                {"timestamp": one.timestamp.isoformat(), "source": one.source, "summary": one.summary}
-                for one in entries
-            ]
-            step.output = {**step.output, "session_memory": lately}
-        return cast(DelegationGraphState, found | {"session_memory": lately})
+        return cast(DelegationGraphState, found)
 
     async def plan_delegations(self, state: DelegationGraphState) -> DelegationGraphState:
         handle, run = self.handle, self.handle.run
@@ -114,15 +105,12 @@ class Nodes:
                 "complaints": complaints,
                 "procedure": followed.id if followed else None,
             }
-        ids = [one.delegation_id for one in plan.delegations]
         return {
             "execution_plan": plan.model_dump(mode="json"),
             "domain": str(plan.domain),
             "procedure": followed.id if followed else None,
-            "delegation_states": dict.fromkeys(ids, str(DelegationStatus.PENDING)),
             "completed_delegations": [],
             "delegation_results": {},
-            "_delegation_outputs": [],
         }
 
     async def _ask_for_plan(
@@ -154,7 +142,6 @@ class Nodes:
     async def execute_delegation(self, state: DelegationGraphState) -> DelegationGraphState:
         plan = read_plan(state)
         group = find_next_group(plan, state.get("completed_delegations", []))
-        active = group[0].delegation_id if group else None
         given = {"group": [one.delegation_id for one in group]}
         async with self.handle.step("execute_delegation", input=given) as step:
             delegator = Delegator(self.handle, self.agents, describe_known(state))
@@ -162,17 +149,11 @@ class Nodes:
             done = await delegator.carry_group(group, stacks, step.id)
             step.output = {one.delegation: {"state": one.state, "success": one.success} for one in done}
         return {
-            "active_delegation_id": active,
-            "delegation_states": {
-                **state.get("delegation_states", {}),
-                **{one.delegation: str(one.state) for one in done},
-            },
             "completed_delegations": [*state.get("completed_delegations", []), *(one.delegation for one in done)],
             "delegation_results": {
                 **state.get("delegation_results", {}),
                 **{one.delegation: one.summary for one in done},
             },
-            "_delegation_outputs": [*state.get("_delegation_outputs", []), *map(shorten_output, done)],
         }
 
     # --- after
@@ -197,7 +178,7 @@ class Nodes:
         ]
         synthesis = {"text": made.text, "sources": sources, "verdicts": verdicts, "notes": list(made.notes)}
         synthesis["citations"] = citations
-        return {"synthesis": synthesis, "active_delegation_id": None}
+        return {"synthesis": synthesis}
 
     async def finalize(self, state: DelegationGraphState) -> DelegationGraphState:
         handle = self.handle
@@ -259,12 +240,6 @@ def describe_known(state: DelegationGraphState) -> str:
     results = "\n\n".join(state.get("delegation_results", {}).values())
     parts = [fence_text(results, "list of what other agents brought")] if results else []
     return "\n\n".join([*parts, show_evidence(state)])
-
-
-def shorten_output(row: Delegation) -> dict[str, Any]:
-    """An output as the checkpoints keep it: its full text is in the table."""
-    output = row.read_output()
-    return {**(output.model_dump(mode="json") if output else {}), "result": row.summary}
 
 
 # --- the graph

@@ -55,7 +55,6 @@ class DelegationMessage(Handed):
     response_language: str = "en"  # ISO 639-1
     client_id: str = ""
     project_id: str | None = None
-    group_id: str | None = None
 
 
 class AgentOutput(Handed):
@@ -101,31 +100,17 @@ class AgentCapability(Handed):
     tool_names: list[str] = Field(default_factory=list)
 
 
-class DelegationMetrics(Handed):
-    """What a delegation cost, and whether it succeeded."""
-
-    delegation_id: str
-    agent_name: str
-    start_time: str | None = None
-    end_time: str | None = None
-    token_count: int = 0
-    llm_calls: int = 0
-    sub_delegation_count: int = 0
-    success: bool = False
-
-
 class DelegationState(TypedDict, total=False):
-    """The fields of the graph's state that delegations need; each is what JSON is made of."""
+    """The fields of the graph's state that delegations need; each is what JSON is made of.
+
+    How far a delegation is, its output and its figures are in its row (`store.Delegation`) alone.
+    """
 
     execution_plan: dict[str, Any] | None
-    delegation_states: dict[str, str]  # DelegationStatus by delegation
-    active_delegation_id: str | None
     completed_delegations: list[str]
     delegation_results: dict[str, str]  # what a parent sees, by delegation
     response_language: str
     domain: str | None
-    session_memory: list[dict[str, Any]]
-    _delegation_outputs: list[dict[str, Any]]
 
 
 def get_budget(depth: int) -> int:

@@ -228,5 +228,4 @@ def make_sub_delegation(message: DelegationMessage, number: int, agent: str, tas
         response_language=message.response_language,
         client_id=message.client_id,
         project_id=message.project_id,
-        group_id=message.group_id,
     )

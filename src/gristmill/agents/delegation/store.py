@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
-from gristmill.agents.delegation.model import AgentOutput, DelegationMessage, DelegationMetrics, DelegationStatus
+from gristmill.agents.delegation.model import AgentOutput, DelegationMessage, DelegationStatus
 from gristmill.agents.runs import Cost, clean_text, hold_run, write_keepable
 from gristmill.db import Tx, queries
 from gristmill.ids import RunId
@@ -46,18 +46,6 @@ class Delegation:
 
     def read_output(self) -> AgentOutput | None:
         return AgentOutput.model_validate(self.output) if self.output is not None else None
-
-    def measure(self) -> DelegationMetrics:
-        return DelegationMetrics(
-            delegation_id=self.delegation,
-            agent_name=self.agent,
-            start_time=self.started_at.isoformat(),
-            end_time=self.finished_at.isoformat() if self.finished_at else None,
-            token_count=self.tokens,
-            llm_calls=self.calls,
-            sub_delegation_count=self.parts,
-            success=self.success,
-        )
 
 
 @dataclass(frozen=True)
