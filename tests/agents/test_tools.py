@@ -133,13 +133,12 @@ async def test_a_complaint_of_git_names_its_command(bench: Workbench) -> None:
 
 @pytest.mark.parametrize("tool", TOOLS.values(), ids=lambda tool: tool.name)
 def test_a_tool_tells_a_model_what_it_does_and_takes(tool) -> None:
-    described = tool.describe()["function"]
-    assert described["name"] == tool.name
-    assert described["description"].endswith(".")
-    assert described["parameters"]["additionalProperties"] is False
-    for name, field in described["parameters"]["properties"].items():
+    schema = tool.arguments.model_json_schema()
+    assert tool.sentence.endswith(".")
+    assert schema["additionalProperties"] is False
+    for name, field in schema["properties"].items():
         assert field.get("description"), name
-    assert set(tool.targets) <= set(described["parameters"]["properties"])
+    assert set(tool.targets) <= set(schema["properties"])
 
 
 def test_every_tool_that_changes_something_says_it_in_a_sentence_for_a_person() -> None:

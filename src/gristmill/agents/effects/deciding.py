@@ -6,7 +6,7 @@ from datetime import UTC
 from typing import Literal, assert_never
 
 from gristmill.agents.effects.model import EffectRow, EffectState
-from gristmill.errors import Overloaded, Permanent, Refused, Transient, Unsent
+from gristmill.errors import Overloaded, Permanent, Refused, Unsent
 
 REPEATED = "An earlier run for this item has reached the same target, on {}."
 MOST_REPEATED = 3  # effects of earlier runs that a question names
@@ -113,6 +113,4 @@ def judge_error(error: Exception, *, repeatable: bool, attempt: int) -> Ending:
         return "failed"
     if isinstance(error, Unsent | Overloaded):
         return "again" if attempt < MOST_ATTEMPTS else "failed"
-    if isinstance(error, Transient) and repeatable:
-        return "repeat"
     return "repeat" if repeatable else "doubt"

@@ -10,7 +10,6 @@ from gristmill.agents.run_handle import RunHandle
 from gristmill.agents.runs import QuestionToAsk, Stepping
 from gristmill.agents.tools import Calls
 from gristmill.agents.tools.git_commit import find_changes, show_difference
-from gristmill.errors import Refused
 
 PLACE = "git_operations"
 COMMIT, LEAVE = "commit", "leave"
@@ -70,10 +69,7 @@ async def commit(state: OrchestratorState, calls: Calls, branch: str) -> list[st
     if done.is_error:
         return [done.text]
     said = [f"On {branch}: {done.text}"]
-    try:
-        pushed = await calls.call("git_push", {"branch": branch})
-    except Refused as error:
-        return [*said, str(error)]
+    pushed = await calls.call("git_push", {"branch": branch})
     return [*said, pushed.text]
 
 

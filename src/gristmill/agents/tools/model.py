@@ -127,13 +127,5 @@ class Tool(Generic[A]):
         """Whether something may be different after a call, so that what was read before is old."""
         return self.changes != "nothing" or self.gives_away
 
-    def describe(self) -> dict[str, Any]:
-        """As models are told of it."""
-        schema = self.arguments.model_json_schema()
-        schema.pop("title", None)
-        schema.pop("description", None)
-        function = {"name": self.name, "description": self.sentence, "parameters": schema}
-        return {"type": "function", "function": function}
-
 
 AnyTool = Tool[Any]

@@ -78,10 +78,6 @@ class Toolbox:
         """All tools of the run, also those that are not offered here: calls from before may have used them."""
         return self._kit
 
-    def describe(self) -> list[dict[str, Any]]:
-        """The tools as models are told of them."""
-        return [tool.describe() for tool in self._tools.values()]
-
     def at(self, place: str) -> "Calls":
         return Calls(self, self._ledger, place)
 
