@@ -121,19 +121,19 @@ def find_asked(llm: FakeLlm, node: str) -> list[str]:
     return [one for one in llm.questions if NODES.get(node, f"You are {node}.") in one]
 
 
-def set_flags(desk: RunHandle, **flags: Any) -> RunHandle:
-    """The desk with other settings of agents."""
-    bench = desk.toolbox.context
-    agents = bench.settings.agents.model_copy(update=flags)
-    settings = bench.settings.model_copy(update={"agents": agents})
-    toolbox = desk.toolbox.select(desk.toolbox.tools)
-    toolbox._context = replace(bench, settings=settings)  # pyright: ignore[reportPrivateUsage]
-    return replace(desk, toolbox=toolbox)
+def set_flags(handle: RunHandle, **flags: Any) -> RunHandle:
+    """The handle with other settings of agents."""
+    context = handle.toolbox.context
+    agents = context.settings.agents.model_copy(update=flags)
+    settings = context.settings.model_copy(update={"agents": agents})
+    toolbox = handle.toolbox.select(handle.toolbox.tools)
+    toolbox._context = replace(context, settings=settings)  # pyright: ignore[reportPrivateUsage]
+    return replace(handle, toolbox=toolbox)
 
 
-def open_desk(bench: Workbench, scripted: Script | FakeLlm | None, **flags: Any) -> RunHandle:
+def open_handle(bench: Workbench, scripted: Script | FakeLlm | None, **flags: Any) -> RunHandle:
     llm = scripted.make_llm() if isinstance(scripted, Script) else scripted
-    return set_flags(bench.desk(llm), **flags)
+    return set_flags(bench.make_handle(llm), **flags)
 
 
 async def look(bench: Workbench) -> dict[str, Delegation]:

@@ -90,17 +90,17 @@ def make_kit(outside: int) -> Mapping[str, AnyTool]:
     return {**TOOLS, "post_known": known, "post_blind": make_tool("post_blind", outside, repeatable=False)}
 
 
-async def say_twelve_things(desk: RunHandle) -> str:
+async def say_twelve_things(handle: RunHandle) -> str:
     """Six to a provider that knows idempotency keys, six to one that does not."""
-    calls = desk.toolbox.at("1")
+    calls = handle.toolbox.at("1")
     said = [await calls.call("post_known" if n % 2 else "post_blind", {"what": f"thing-{n}"}) for n in range(12)]
     return ", ".join(one.text for one in said)
 
 
-async def change_twelve_things(desk: RunHandle) -> str:
+async def change_twelve_things(handle: RunHandle) -> str:
     """With the real tools: files, git, mail, and a provider."""
-    calls = desk.toolbox.at("1")
-    branch = f"agent/{desk.run.id}"
+    calls = handle.toolbox.at("1")
+    branch = f"agent/{handle.run.id}"
     said = [
         await calls.call("git_branch", {"branch": branch}),
         await calls.call("write_file", {"path": "notes.md", "text": "one\n"}),
@@ -110,7 +110,7 @@ async def change_twelve_things(desk: RunHandle) -> str:
         await calls.call("git_commit", {"message": "Note"}),
         await calls.call("git_push", {"branch": branch}),
         await calls.call("post_known", {"what": "thing-1"}),
-        await calls.call("send_mail", {"to": ["anna@acme.example"], "subject": f"Run {desk.run.id}", "text": "done"}),
+        await calls.call("send_mail", {"to": ["anna@acme.example"], "subject": f"Run {handle.run.id}", "text": "done"}),
         await calls.call("post_blind", {"what": "thing-0"}),
         await calls.call("write_file", {"path": "more.md", "text": "more\n"}),
         await calls.call("git_commit", {"message": "More"}),
@@ -170,9 +170,9 @@ def _use(tool: str, **arguments: str) -> dict[str, Any]:
     return {"thought": "next", "move": {"tool": tool, "arguments": arguments}}
 
 
-async def delegate_twelve_things(desk: RunHandle) -> str:
-    graph = make_graph(desk, {name: make_speaker(name) for name in SAYS})
-    return str((await walk(graph, desk, {"execution_plan": None}))["report"])
+async def delegate_twelve_things(handle: RunHandle) -> str:
+    graph = make_graph(handle, {name: make_speaker(name) for name in SAYS})
+    return str((await walk(graph, handle, {"execution_plan": None}))["report"])
 
 
 # --- by the standard graph: two goals of two steps, each of which says three things
@@ -204,9 +204,9 @@ def answer_for_standard(words: str) -> Any:
     return _use("answer", text="They are said.")
 
 
-async def carry_twelve_things(desk: RunHandle) -> str:
+async def carry_twelve_things(handle: RunHandle) -> str:
     with patch.dict(TOOLS_OF, track=("post_known", "post_blind")):
-        return await carry_standard(desk)
+        return await carry_standard(handle)
 
 
 COURSES = {

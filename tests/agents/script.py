@@ -101,9 +101,9 @@ class Script(FakeLlm):
 
 async def carry(bench: Workbench, script: RunLlm | None) -> str | None:
     """Carry a run as a worker does; its report, or None if it waits for a person."""
-    desk = bench.desk(script)
+    handle = bench.make_handle(script)
     try:
-        report = await orchestrate(desk)
+        report = await orchestrate(handle)
     except WaitingForUser:
         async with bench.db.transaction() as tx:
             await rest_run(tx, bench.run, bench.fence)

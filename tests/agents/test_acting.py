@@ -44,9 +44,9 @@ def make_brief(tools: Any = FILES, **more: Any) -> Brief:
 
 
 async def run_act(bench: Workbench, llm: FakeLlm, brief: Brief) -> Acted:
-    desk = bench.desk(llm)
-    async with desk.step("execute_step") as step:
-        acted = await act(desk, brief, step)
+    handle = bench.make_handle(llm)
+    async with handle.step("execute_step") as step:
+        acted = await act(handle, brief, step)
         step.output = acted.describe()
     return acted
 

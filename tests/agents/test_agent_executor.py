@@ -686,7 +686,7 @@ async def test_a_run_that_fails_ends_its_item_in_error(room: Workroom, tmp_path:
     await room.decide()
     item = (await room.items())[-1]
 
-    async def fail(desk: Any) -> str:
+    async def fail(handle: Any) -> str:
         raise Permanent("The world ended.")
 
     room.executor = AgentExecutor(room.executor.tools, fail)  # pyright: ignore[reportAttributeAccessIssue]
@@ -757,7 +757,7 @@ async def test_two_runs_whose_workers_are_gone_do_not_wait_for_each_other(room: 
     assert [one.state for one in await runs_of(room.db)] == ["completed", "completed"]
 
 
-async def _find_nobody(desk: Any) -> str:
+async def _find_nobody(handle: Any) -> str:
     raise Transient("The model is away.")
 
 

@@ -64,9 +64,9 @@ async def test_the_next_worker_goes_on_at_the_node_that_failed(bench: Workbench)
     walker = Walker()
     walker.fault = Transient("The world is busy.")
     with pytest.raises(Transient, match="busy"):
-        await walk(walker.make(), bench.desk(), START_STATE)
+        await walk(walker.make(), bench.make_handle(), START_STATE)
     await bench.again()
-    state = await walk(walker.make(), bench.desk(), START_STATE)
+    state = await walk(walker.make(), bench.make_handle(), START_STATE)
     assert walker.visits == ["one", "two", "two", "three"]
     assert state["seen"] == ["one", "two", "three"]
 
@@ -74,35 +74,35 @@ async def test_the_next_worker_goes_on_at_the_node_that_failed(bench: Workbench)
 async def test_a_run_whose_worker_died_before_its_report_is_not_walked_again(bench: Workbench) -> None:
     await bench.begin("Go.")
     walker = Walker()
-    await walk(walker.make(), bench.desk(), START_STATE)
+    await walk(walker.make(), bench.make_handle(), START_STATE)
     await bench.again()
-    state = await walk(walker.make(), bench.desk(), START_STATE)
+    state = await walk(walker.make(), bench.make_handle(), START_STATE)
     assert state["seen"] == ["one", "two", "three"]
     assert len(walker.visits) == 3
 
 
 async def test_a_worker_that_lost_the_run_writes_no_checkpoint(bench: Workbench) -> None:
     await bench.begin("Go.")
-    desk = bench.desk()
+    handle = bench.make_handle()
     await take_again(bench.db, bench.run)
     with pytest.raises(LeaseLost):
-        await walk(Walker().make(), desk, START_STATE)
+        await walk(Walker().make(), handle, START_STATE)
     assert (await measure(bench.db, bench.run))[0] == 0
 
 
 async def test_two_runs_do_not_see_each_other(bench: Workbench) -> None:
     await bench.begin("Go.")
-    await walk(Walker().make(), bench.desk(), START_STATE)
+    await walk(Walker().make(), bench.make_handle(), START_STATE)
     await bench.begin("Go again.")
     walker = Walker()
-    await walk(walker.make(), bench.desk(), START_STATE)
+    await walk(walker.make(), bench.make_handle(), START_STATE)
     assert len(walker.visits) == 3
 
 
 async def test_of_a_run_that_is_over_only_its_last_state_is_kept(bench: Workbench) -> None:
     await bench.begin("Go.")
     walker = Walker()
-    await walk(walker.make(), bench.desk(), START_STATE)
+    await walk(walker.make(), bench.make_handle(), START_STATE)
     before, size = await measure(bench.db, bench.run)
     async with bench.db.transaction() as tx:
         await prune_checkpoints(tx, bench.run)
@@ -110,7 +110,7 @@ async def test_of_a_run_that_is_over_only_its_last_state_is_kept(bench: Workbenc
     assert (before, after) == (5, 1)
     assert left < size / 2
     await bench.again()
-    state = await walk(walker.make(), bench.desk(), START_STATE)
+    state = await walk(walker.make(), bench.make_handle(), START_STATE)
     assert state["seen"] == ["one", "two", "three"]
     assert len(walker.visits) == 3
 
@@ -120,7 +120,7 @@ async def test_a_run_that_was_stopped_is_pruned_by_whoever_tidies_up(bench: Work
     walker = Walker()
     walker.fault = Transient("busy")
     with pytest.raises(Transient):
-        await walk(walker.make(), bench.desk(), START_STATE)
+        await walk(walker.make(), bench.make_handle(), START_STATE)
     async with bench.db.transaction() as tx:
         assert await prune_ended_runs(tx) == 0
         await end_run(tx, bench.run, "anna")

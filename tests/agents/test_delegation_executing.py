@@ -5,7 +5,7 @@ import gc
 from typing import Any
 
 import pytest
-from delegating import AGENTS, look, make_agent, message, open_desk, report, script, use
+from delegating import AGENTS, look, make_agent, message, open_handle, report, script, use
 from desk_work import answer, questions, state_of, states, take_again
 from workbench import Workbench
 
@@ -24,8 +24,8 @@ MENDED = report("I mended the function add.", artifacts="main.py")
 
 
 async def carry(bench: Workbench, scripted: Any, *group: Any, **flags: Any) -> list[Delegation]:
-    desk = open_desk(bench, scripted, **flags)
-    return await Delegator(desk, AGENTS).carry_group(group or [message()], {})
+    handle = open_handle(bench, scripted, **flags)
+    return await Delegator(handle, AGENTS).carry_group(group or [message()], {})
 
 
 async def test_an_agent_does_its_delegation_and_its_full_output_is_stored(bench: Workbench) -> None:
@@ -42,9 +42,9 @@ async def test_an_agent_does_its_delegation_and_its_full_output_is_stored(bench:
 
 async def test_a_delegation_is_a_step_with_what_went_in_and_what_came_out(bench: Workbench) -> None:
     await bench.begin("Mend add.")
-    desk = open_desk(bench, script(coding=[PATCH, MENDED]))
-    async with desk.step("execute_delegation") as outer:
-        await Delegator(desk, AGENTS).carry_group([message()], {}, outer.id)
+    handle = open_handle(bench, script(coding=[PATCH, MENDED]))
+    async with handle.step("execute_delegation") as outer:
+        await Delegator(handle, AGENTS).carry_group([message()], {}, outer.id)
     async with bench.db.reading() as tx:
         steps = await list_steps(tx, bench.run)
     (step,) = [one for one in steps if one.node == "delegation"]
@@ -198,12 +198,12 @@ async def test_a_call_from_before_comes_to_its_end_although_its_tool_is_not_offe
     keep = use("write_document", title="Report", text="All is well with the mill.")
     scripted = script(writer=[keep, report("I wrote the document.", needs_verification="true")])
     with pytest.raises(WaitingForUser):
-        await Delegator(open_desk(bench, scripted), agents).carry_group(group, {})
+        await Delegator(open_handle(bench, scripted), agents).carry_group(group, {})
     await answer(bench.db, bench.run, "try again", "Put it into report.md, too.")
     await bench.again()
     write_it = use("write_file", path="report.md", text="All is well.")
     llm = script(writer=[write_it, report("I wrote the file report.md.")]).make_llm()
-    (done,) = await Delegator(open_desk(bench, llm), agents).carry_group(group, {})
+    (done,) = await Delegator(open_handle(bench, llm), agents).carry_group(group, {})
     assert done.success
     assert "write_document(" not in llm.questions[0], "where a file is named, no document is offered"
     assert "There is no tool" not in llm.questions[0]
@@ -238,7 +238,7 @@ async def test_an_agents_own_check_counts(bench: Workbench) -> None:
 
     agents = {"coding": make_agent("coding", check=want_tests)}
     llm = script(coding=[report("Nothing to do."), report("There are no tests.")]).make_llm()
-    (done,) = await Delegator(open_desk(bench, llm), agents).carry_group([message()], {})
+    (done,) = await Delegator(open_handle(bench, llm), agents).carry_group([message()], {})
     assert done.success
     assert "Say something about tests." in llm.questions[1]
 
@@ -389,8 +389,8 @@ async def test_delegations_are_four_deep_at_most_and_no_agent_stands_twice_on_a_
             return report(f"{who} is here.")
         return use("delegate", agent=names[names.index(who) + 1], task=f"Go below {who}.")
 
-    desk = open_desk(bench, FakeLlm(go_down))
-    (done,) = await Delegator(desk, agents).carry_group([message(agent="one")], {})
+    handle = open_handle(bench, FakeLlm(go_down))
+    (done,) = await Delegator(handle, agents).carry_group([message(agent="one")], {})
     assert done.success
     assert [(id_, one.depth) for id_, one in sorted((await look(bench)).items())] == [
         ("d1", 1),
@@ -453,7 +453,7 @@ async def test_nobody_repeats_what_a_helper_has_done_outside_without_a_person(be
         general=[mail, report("Bob was told.")],
     )
     with pytest.raises(WaitingForUser):
-        await Delegator(open_desk(bench, scripted), agents).carry_group([message(task="Tell Bob.")], {})
+        await Delegator(open_handle(bench, scripted), agents).carry_group([message(task="Tell Bob.")], {})
     (question,) = await questions(bench.db, bench.run)
     assert question.sentence.startswith("coding did not manage d1: ")
     assert len(bench.mail.mails) == 1
@@ -503,9 +503,9 @@ async def test_a_part_that_waits_for_a_person_lets_all_above_it_wait(bench: Work
 async def test_a_prompt_keeps_the_budget_of_its_depth(bench: Workbench, depth: int) -> None:
     await bench.begin("Look.")
     llm = script(git=report("Nothing.")).make_llm()
-    desk = open_desk(bench, llm, prompt_tokens=48_000)
+    handle = open_handle(bench, llm, prompt_tokens=48_000)
     known = "something that is known " * 30_000
-    await Delegator(desk, AGENTS, known).carry(message(agent="git", depth=depth))
+    await Delegator(handle, AGENTS, known).carry(message(agent="git", depth=depth))
     assert get_budget(depth) * 0.5 < len(llm.questions[0].split()) <= get_budget(depth)
 
 
@@ -530,9 +530,9 @@ async def test_code_is_asked_for_with_the_priority_of_code(bench: Workbench) -> 
     await carry(
         bench, script(coding=report("Nothing."), research=report("Nothing.")), message("d1"), message("d2", "research")
     )
-    rows, desk = await look(bench), open_desk(bench, None)
-    assert make_brief(message("d1"), rows["d1"], AGENTS["coding"], desk, []).coding
-    assert not make_brief(message("d2"), rows["d2"], AGENTS["research"], desk, []).coding
+    rows, handle = await look(bench), open_handle(bench, None)
+    assert make_brief(message("d1"), rows["d1"], AGENTS["coding"], handle, []).coding
+    assert not make_brief(message("d2"), rows["d2"], AGENTS["research"], handle, []).coding
 
 
 # --- figures

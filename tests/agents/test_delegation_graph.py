@@ -6,7 +6,7 @@ from contextlib import contextmanager, suppress
 from typing import Any
 
 import pytest
-from delegating import AGENTS, Script, find_asked, look, make_agent, open_desk, plan, report, script, use
+from delegating import AGENTS, Script, find_asked, look, make_agent, open_handle, plan, report, script, use
 from desk_work import PROJECT, answer, questions, states
 from evidence import store_page
 from test_injection import check_nothing_happened, list_attacks
@@ -39,8 +39,8 @@ async def go(
     bench: Workbench, scripted: Script | FakeLlm | None, agents: Mapping[str, Agent] = AGENTS, **flags: Any
 ) -> dict[str, Any]:
     """Walk through the graph; its last state."""
-    desk = open_desk(bench, scripted, **flags)
-    return dict(await walk(make_graph(desk, agents), desk, {"execution_plan": None}))
+    handle = open_handle(bench, scripted, **flags)
+    return dict(await walk(make_graph(handle, agents), handle, {"execution_plan": None}))
 
 
 async def list_nodes(bench: Workbench) -> list[str]:
@@ -305,7 +305,7 @@ async def test_a_model_that_stays_away_leaves_a_report_with_what_was_brought(ben
     away = script(plan=planned, research=report("The stones are worn."), coding=Transient("The router is away."))
     with pytest.raises(Transient):
         await go(bench, away)
-    told = await report_by_template(bench.desk(None), "The router is away.")
+    told = await report_by_template(bench.make_handle(None), "The router is away.")
     assert "The model did not answer: The router is away." in told
     assert "## Done before" in told
     assert "The stones are worn." in told
@@ -432,8 +432,8 @@ async def test_a_run_that_succeeded_teaches_a_procedure_only_if_the_settings_say
 
 async def test_a_run_is_carried_by_the_course(bench: Workbench) -> None:
     await bench.begin("Look around.")
-    desk = open_desk(bench, script(plan=plan(("d1", "general", "Look.")), everybody=report("I looked around.")))
-    assert "I looked around." in await carry_by_delegation(desk)
+    handle = open_handle(bench, script(plan=plan(("d1", "general", "Look.")), everybody=report("I looked around.")))
+    assert "I looked around." in await carry_by_delegation(handle)
 
 
 async def test_a_run_stays_in_this_graph_when_its_flags_are_turned_off(bench: Workbench) -> None:
@@ -441,9 +441,9 @@ async def test_a_run_stays_in_this_graph_when_its_flags_are_turned_off(bench: Wo
     planned = plan(("d1", "learning", "Look."))
     flags = {"use_delegation_graph": True, "use_specialist_agents": True}
     with pytest.raises(Transient):
-        await orchestrate(open_desk(bench, script(plan=planned, everybody=_be_away), **flags))
+        await orchestrate(open_handle(bench, script(plan=planned, everybody=_be_away), **flags))
     await bench.again()
-    later = open_desk(bench, script(everybody=report("I looked around.")))  # nobody is asked for a plan
+    later = open_handle(bench, script(everybody=report("I looked around.")))  # nobody is asked for a plan
     assert "I looked around." in await orchestrate(later)
 
 

@@ -4,7 +4,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 import pytest
-from delegating import open_desk
+from delegating import open_handle
 from desk_work import PROJECT
 from evidence import passage, store_page
 from workbench import Workbench
@@ -61,9 +61,9 @@ async def make(
     bench: Workbench, rows: list[Delegation], *replies: Any, language: str = "en"
 ) -> tuple[Synthesis, FakeLlm]:
     llm = FakeLlm(list(replies))
-    desk = open_desk(bench, llm)
-    async with desk.step("synthesize") as step:
-        return await synthesize(desk, rows, language, step), llm
+    handle = open_handle(bench, llm)
+    async with handle.step("synthesize") as step:
+        return await synthesize(handle, rows, language, step), llm
 
 
 @pytest.fixture
@@ -156,9 +156,9 @@ async def test_a_result_in_the_language_of_the_request_is_not_translated(known: 
 
 
 async def test_without_a_model_the_results_stand_one_after_another(known: Workbench) -> None:
-    desk = open_desk(known, None)
-    async with desk.step("synthesize") as step:
-        made = await synthesize(desk, [row("d1", PRICE), row("d2", "Priya Raman.")], "de", step)
+    handle = open_handle(known, None)
+    async with handle.step("synthesize") as step:
+        made = await synthesize(handle, [row("d1", PRICE), row("d2", "Priya Raman.")], "de", step)
     assert made.text.count("## Look.") == 2
 
 

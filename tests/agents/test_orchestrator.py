@@ -300,11 +300,11 @@ async def test_whoever_is_asked_about_a_commit_sees_new_files_and_what_is_left_o
     bench: Workbench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     await bench.begin("Mend add in main.py.")
-    files = await bench.bench.files()
+    files = await bench.context.files()
     await files.write("new folder/new.py", "import os\nos.system('evil')\n")
     await files.write("main.py", "def add(a, b):\n    return a + b\n")
     (bench.folder / "README.md").unlink()
-    shown: dict[str, Any] = await describe_changes(bench.desk(), "agent/x")
+    shown: dict[str, Any] = await describe_changes(bench.make_handle(), "agent/x")
     assert sorted(shown["files"]) == ["README.md", "main.py", "new folder/new.py"]
     assert "+os.system('evil')" in shown["diff"]
     assert "+    return a + b" in shown["diff"]
@@ -313,7 +313,7 @@ async def test_whoever_is_asked_about_a_commit_sees_new_files_and_what_is_left_o
     with monkeypatch.context() as small:
         small.setattr("gristmill.agents.tools.git_commit.MOST_SHOWN", 1)
         small.setattr("gristmill.agents.tools.git_commit.LONGEST_DIFF", 7)
-        left_out = str((await describe_changes(bench.desk(), "agent/x"))["left_out"])
+        left_out = str((await describe_changes(bench.make_handle(), "agent/x"))["left_out"])
     assert left_out.startswith("Not shown: 2 files and ")
     assert left_out.endswith(" characters more. Look at the workspace before you agree.")
     await bench.call("git_branch", "1#0", branch="agent/x")
@@ -388,10 +388,10 @@ async def test_each_answer_goes_to_its_own_question_when_two_wait(bench: Workben
         name: use("send_mail", to=[f"{name}@acme.example"], subject=name, text=f"Dear {name}")
         for name in ("anna", "bert")
     }
-    desk = bench.desk()
+    handle = bench.make_handle()
     for name in ("anna", "bert"):
         with pytest.raises(Exception, match="waits for a person"):
-            await desk.toolbox.at(f"goal 1.{name}").call("send_mail", mails[name]["move"]["arguments"])
+            await handle.toolbox.at(f"goal 1.{name}").call("send_mail", mails[name]["move"]["arguments"])
     bert, anna = await questions(bench.db, bench.run)
     assert "bert" in bert.sentence
     async with bench.db.transaction() as tx:

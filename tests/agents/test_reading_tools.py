@@ -304,7 +304,7 @@ def test_no_file_takes_long_to_look_through_for_mistakes(text: str) -> None:
 async def test_a_scan_says_where_secrets_stand_and_never_what_they_are(bench: Workbench) -> None:
     await bench.begin("Is it safe?")
     assert "No secret was found." in (await bench.call("scan_secrets")).text
-    files = await bench.bench.files()
+    files = await bench.context.files()
     await files.write("deep/settings.py", "DEBUG = True\npassword = 'correcthorse9'\n")
     (bench.folder / "picture.png").write_bytes(b"\x89PNG\xff\xfe")
     found = await bench.call("scan_secrets")
@@ -340,7 +340,7 @@ def test_a_dependency_is_firm_or_loose(path: str, text: str, found: dict[str, bo
 
 async def test_dependencies_of_the_workspace_are_listed_also_where_a_file_is_broken(bench: Workbench) -> None:
     await bench.begin("What do we need?")
-    files = await bench.bench.files()
+    files = await bench.context.files()
     await files.write("requirements.txt", "flour>=1\n")
     await files.write("web/package.json", "{broken")
     await files.write("deep/package.json", "[" * 100_000)
@@ -378,7 +378,7 @@ def test_a_mistake_of_a_pipeline_is_found_at_its_line(path: str, line: str, said
 async def test_pipelines_of_the_workspace_are_looked_through(bench: Workbench) -> None:
     await bench.begin("Is CI right?")
     assert "has no files of CI" in (await bench.call("check_ci")).text
-    await (await bench.bench.files()).write("Dockerfile", "FROM python\n")
+    await (await bench.context.files()).write("Dockerfile", "FROM python\n")
     found = await bench.call("check_ci")
     assert found.text == "Looked at Dockerfile.\nDockerfile:1: no version is named"
     assert found.data == {"files": ["Dockerfile"], "mistakes": 1}

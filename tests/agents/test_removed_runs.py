@@ -65,18 +65,18 @@ async def let_pass(db: Database, run: RunId, days: int) -> None:
 async def fill_run(bench: Workbench) -> None:
     """A run with something in every table."""
     await bench.begin("Go.")
-    desk = bench.desk()
-    await walk(Walker().make(), desk, START_STATE)
+    handle = bench.make_handle()
+    await walk(Walker().make(), handle, START_STATE)
     await bench.box.read(MAIL)
-    async with desk.step("plan", input={"words": MAIL.text}):
+    async with handle.step("plan", input={"words": MAIL.text}):
         pass
-    await desk.keep_context("goal", "1", MAIL.text)
+    await handle.keep_context("goal", "1", MAIL.text)
     with pytest.raises(WaitingForUser):
         await bench.ledger.perform(make_effect(), Outside().act, ask_first)
     with pytest.raises(WaitingForUser):
-        await desk.ask(QuestionToAsk("which", "clarify", "Which one?"))
+        await handle.ask(QuestionToAsk("which", "clarify", "Which one?"))
     async with bench.db.transaction() as tx:
-        await remember(tx, bench.bench.run, "background", "It went.")
+        await remember(tx, bench.context.run, "background", "It went.")
         await tx.execute(
             """INSERT INTO agent_delegation (run, scope, delegation, depth, agent, task, started_at)
                SELECT id, scope, 'd1', 1, 'general', 'Go.', clock() FROM agent_run WHERE id = %(run)s""",

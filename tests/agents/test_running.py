@@ -30,7 +30,7 @@ class Course:
         self.go_on = asyncio.Event()
         self.was_cancelled = False
 
-    async def run(self, desk: RunHandle) -> str:
+    async def run(self, handle: RunHandle) -> str:
         self.reached.set()
         try:
             await self.go_on.wait()

@@ -58,12 +58,12 @@ async def bench(db: Database, tmp_path: Path, office: Office) -> AsyncIterator[W
 async def work(bench: Workbench, name: str, moves: Sequence[Move]) -> Acted:
     """One visit of a specialist, with its own tools and instructions."""
     specialist = SPECIALISTS[name]
-    task = bench.bench.run.request
+    task = bench.context.run.request
     tools = specialist.capability.tool_names
     brief = Brief("delegation d1", specialist.instructions, task, "", tools, 16_000, rounds=20)
-    desk = bench.desk(FakeLlm(moves))
-    async with desk.step("execute_delegation") as step:
-        return await act(desk, brief, step)
+    handle = bench.make_handle(FakeLlm(moves))
+    async with handle.step("execute_delegation") as step:
+        return await act(handle, brief, step)
 
 
 def check(name: str, acted: Acted) -> AgentOutput:

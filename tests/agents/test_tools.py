@@ -28,7 +28,7 @@ NEW = "def add(a, b):\n    return a + b\n"
 
 async def test_a_pipe_where_a_draft_would_be_lets_no_worker_hang(bench: Workbench) -> None:
     await bench.begin("Mend main.py.")
-    files = await bench.bench.files()
+    files = await bench.context.files()
     os.mkfifo(bench.folder / ".main.py.gristmill")
     async with asyncio.timeout(30):
         await files.write("main.py", NEW)
@@ -41,7 +41,7 @@ async def test_a_pipe_where_a_draft_would_be_lets_no_worker_hang(bench: Workbenc
 
 async def test_what_a_killed_worker_left_of_a_file_is_neither_listed_nor_committed(bench: Workbench) -> None:
     await bench.begin("Mend main.py.")
-    files = await bench.bench.files()
+    files = await bench.context.files()
     (bench.folder / ".main.py.0123456789abcdef.gristmill").write_text("half")
     await files.write("main.py", NEW)
     assert not any("gristmill" in one for one in await files.list_files())
@@ -83,7 +83,7 @@ def running_git(folder: Path) -> Iterator[None]:
 async def test_an_approved_commit_is_the_one_that_was_looked_at(bench: Workbench, other: str) -> None:
     await bench.allow(max_files=0)
     await bench.begin("Mend main.py.")
-    files = await bench.bench.files()
+    files = await bench.context.files()
     await files.write("main.py", NEW)
     run_git(bench.folder, "switch", "--quiet", "--create", "agent/mend")
     with pytest.raises(WaitingForUser):
@@ -108,7 +108,7 @@ async def test_an_approved_commit_is_the_one_that_was_looked_at(bench: Workbench
 async def test_agents_side_by_side_do_not_write_with_git_at_once(bench: Workbench) -> None:
     await bench.begin("Mend main.py.")
     await bench.call("git_branch", "0#0", branch="agent/mend")
-    files = await bench.bench.files()
+    files = await bench.context.files()
     for n in range(4):
         await files.write(f"part{n}.py", f"n = {n}\n")
 
@@ -123,7 +123,7 @@ async def test_agents_side_by_side_do_not_write_with_git_at_once(bench: Workbenc
 
 async def test_a_complaint_of_git_names_its_command(bench: Workbench) -> None:
     await bench.begin("Look.")
-    files = await bench.bench.files()
+    files = await bench.context.files()
     with pytest.raises(Refused, match="git rev-parse failed"):
         await files.ask_git("rev-parse", "--verify", "nothing")
 

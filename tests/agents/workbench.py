@@ -71,7 +71,7 @@ class Workbench:
     processes: ProcessPool
     run: RunId = field(default=RunId(0))
     box: Toolbox = field(init=False)
-    bench: ToolContext = field(init=False)
+    context: ToolContext = field(init=False)
     fence: int = field(init=False)
 
     async def begin(self, request: str, **more: Any) -> None:
@@ -101,11 +101,11 @@ class Workbench:
             run = await load_run(tx, self.run)
             words = await load_words(tx, run)
         self.fence = fence
-        self.bench = self._make_bench(run)
-        self.box = make_toolbox(self.bench, fence, words, TOOLS.values())
+        self.context = self._make_context(run)
+        self.box = make_toolbox(self.context, fence, words, TOOLS.values())
         self.ledger = Ledger(self.db, self.run, fence)
 
-    def _make_bench(self, run: Run) -> ToolContext:
+    def _make_context(self, run: Run) -> ToolContext:
         embedders = [FakeEmbedder()]
 
         async def find(query: str, scope: Scope, *, limit: int = 10) -> Hits:
@@ -118,10 +118,10 @@ class Workbench:
         opener = WorkspaceOpener(self.db, self.settings, run)
         return ToolContext(self.db, self.settings, run, find, embedders, fetcher, self.processes, opener.open)
 
-    def desk(self, llm: RunLlm | None = None, *, foreground: bool = True) -> RunHandle:
+    def make_handle(self, llm: RunLlm | None = None, *, foreground: bool = True) -> RunHandle:
         """What a graph gets: the run with this model, or with none."""
         thinker = Thinker(llm, "small" if llm is not None else "", foreground=foreground)
-        return RunHandle(self.db, self.bench.run, self.fence, self.box, thinker)
+        return RunHandle(self.db, self.context.run, self.fence, self.box, thinker)
 
     async def call(self, tool: str, place: str = "1#0", **arguments: Any) -> ToolResult:
         return await self.box.call(tool, arguments, place)

@@ -188,7 +188,7 @@ class AgentExecutor:
             run = await load_run(tx, id_)
         carrier = RunCarrier(self.tools, self.course)
         try:
-            report = await carrier.course(await carrier.open_desk(run, fence))
+            report = await carrier.course(await carrier.open_handle(run, fence))
         except WaitingForUser:
             async with db.transaction() as tx:
                 if not await try_to_rest(tx, id_, fence):

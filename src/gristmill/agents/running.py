@@ -124,19 +124,19 @@ class RunCarrier:
             if fence is None:
                 return Skip(f"run {id_} is {run.state}")
             await end_lost_steps(tx, id_)
-        return await self.open_desk(run, fence)
+        return await self.open_handle(run, fence)
 
-    async def open_desk(self, run: Run, fence: int) -> RunHandle:
+    async def open_handle(self, run: Run, fence: int) -> RunHandle:
         db = self.tools.db
         async with db.reading() as tx:
             words = await load_words(tx, run)
-        toolbox = make_toolbox(self._make_bench(run), fence, words, self.kit.values())
+        toolbox = make_toolbox(self._make_context(run), fence, words, self.kit.values())
         llm = self.llm or self.tools.models.llm
         where = hide_credentials(self.tools.settings.llm.url)
         thinker = Thinker(llm, self.tools.settings.llm.model, foreground=run.foreground, where=where)
         return RunHandle(db, run, fence, toolbox, thinker)
 
-    def _make_bench(self, run: Run) -> ToolContext:
+    def _make_context(self, run: Run) -> ToolContext:
         db, settings, models = self.tools.db, self.tools.settings, self.tools.models
         embedders: Sequence[Embedder] = [models.embedder, models.built_in_embedder]
 

@@ -94,7 +94,7 @@ class Delegator:
     """Carries out the delegations of one run; `known` is what all of them may read: passages, memory, results."""
 
     def __init__(self, handle: RunHandle, agents: Mapping[str, Agent], known: str = "") -> None:
-        self._desk = handle
+        self._handle = handle
         self._agents = agents
         self._known = known
         self._capabilities: Mapping[str, AgentCapability] = {name: one.capability for name, one in agents.items()}
@@ -104,7 +104,7 @@ class Delegator:
     ) -> list[Delegation]:
         """All members of a group, side by side if the settings say so; one that waits for a person stops no other."""
         work = (self.carry(one, stacks.get(one.delegation_id, ()), parent) for one in group)
-        if self._desk.settings.agents.use_dag_execution:
+        if self._handle.settings.agents.use_dag_execution:
             found = await asyncio.gather(*work, return_exceptions=True)
         else:  # each is begun when the one before has ended: what ends the run leaves none behind
             found = [await _catch_waiting(one) for one in work]
@@ -117,7 +117,7 @@ class Delegator:
         self, message: DelegationMessage, stack: Sequence[str] = (), parent: StepId | None = None
     ) -> Delegation:
         """One delegation until it is over. What was over before is not done again."""
-        handle = self._desk
+        handle = self._handle
         async with handle.db.transaction() as tx:
             row = await begin_delegation(tx, handle.run.id, handle.fence, message)
         try:
@@ -175,15 +175,15 @@ class Delegator:
 
     async def _find_limit(self) -> str:
         """The sentence with which the run ends if it has visited as many nodes as it may; all delegations count."""
-        most = self._desk.settings.agents.max_iterations
-        async with self._desk.db.reading() as tx:
-            visits = await count_visits(tx, self._desk.run.id)
+        most = self._handle.settings.agents.max_iterations
+        async with self._handle.db.reading() as tx:
+            visits = await count_visits(tx, self._handle.run.id)
         return describe_limit(most) if visits >= most else ""
 
     # --- what is written down
 
     async def _note(self, row: Delegation, cost: Cost | None = None) -> Delegation:
-        handle = self._desk
+        handle = self._handle
         async with handle.db.transaction() as tx:
             await note_attempt(tx, handle.run.id, handle.fence, row, cost or Cost())
         return row
@@ -196,7 +196,7 @@ class Delegator:
         notes: Sequence[str],
         cost: Cost | None = None,
     ) -> Delegation:
-        handle = self._desk
+        handle = self._handle
         is_success = state == DelegationStatus.COMPLETED and output.success
         summary = summarise(output, state, notes)
         over = replace(row, state=state, success=is_success, summary=summary, complaints=list(notes), question=None)
@@ -224,7 +224,7 @@ class Delegator:
             choices=(ACCEPT if is_done else LEAVE_OUT, AGAIN),
             details={"delegation": row.delegation, "agent": row.agent, "task": row.task, "result": output.result},
         )
-        (answer,) = await self._desk.ask(asked)
+        (answer,) = await self._handle.ask(asked)
         if answer.choice == AGAIN:
             earlier = row.earlier + row.attempts
             return await self._note(replace(row, asked=row.asked + 1, question=None, attempts=0, earlier=earlier))
@@ -249,7 +249,7 @@ class Delegator:
             "said": [one.answer for one in said],
         }
         title = f"{row.delegation} {row.agent}: {message.task_summary}"
-        async with self._desk.step("delegation", title=title, input=given, parent=parent) as step:
+        async with self._handle.step("delegation", title=title, input=given, parent=parent) as step:
             helpers = list_helpers(message, stack, self._capabilities)
             parts = await self._finish_parts(message, stack, step)
             handle = self._equip(message, stack, helpers, step, parts)
@@ -284,14 +284,14 @@ class Delegator:
 
     async def _load_said(self, delegation: str) -> list[UserAnswer]:
         """What persons have said about a delegation when they let its agent try again."""
-        async with self._desk.db.reading() as tx:
-            answers = await load_answers(tx, self._desk.run.id)
+        async with self._handle.db.reading() as tx:
+            answers = await load_answers(tx, self._handle.run.id)
         return [one for one in answers if one.key.startswith(name_questions(delegation)) and one.answer]
 
     def _cut_context(self, message: DelegationMessage) -> str:
         """What is known."""
         whole = "\n\n".join(filter(None, (message.context, self._known)))
-        return cut_text(whole, int(self._desk.budget(get_budget(message.depth)) * SHARE))
+        return cut_text(whole, int(self._handle.budget(get_budget(message.depth)) * SHARE))
 
     # --- below a delegation
 
@@ -326,7 +326,7 @@ class Delegator:
         )
         details = {"delegation": part.delegation_id, "agent": part.agent_name, "done": done[-1].summary}
         asked = QuestionToAsk(f"part {part.delegation_id} {words}", "clarify", sentence, (APPROVE, REFUSE), details)
-        (answer,) = await self._desk.ask(asked)
+        (answer,) = await self._handle.ask(asked)
         if answer.choice == APPROVE:
             return None
         said = f"{answer.by} said no: it was done before. {answer.answer}".strip()
@@ -342,7 +342,7 @@ class Delegator:
     ) -> RunHandle:
         """A handle with one tool more, by which an agent gives a part of its task away."""
         if not helpers:
-            return self._desk
+            return self._handle
 
         async def delegate(arguments: Any, context: ToolContext) -> ToolResult:
             del context
@@ -359,7 +359,7 @@ class Delegator:
         shape = make_arguments(tuple(helpers))
         sentence = f"Let another agent do a part of the task. {described}"
         tool = Tool[Any](DELEGATE, sentence, shape, delegate, gives_away=True)
-        return replace(self._desk, toolbox=self._desk.toolbox.add(tool))
+        return replace(self._handle, toolbox=self._handle.toolbox.add(tool))
 
     async def _find_part(self, message: DelegationMessage, agent: str, task: str) -> DelegationMessage | None:
         """The part with this task, the same as before an interruption; None if there are too many."""
@@ -373,13 +373,13 @@ class Delegator:
 
     async def _list_changes(self, delegation: str) -> list[EffectRow]:
         """The effects of a delegation and of its parts that have changed something, or may have."""
-        async with self._desk.db.reading() as tx:
-            rows = await list_delegation_calls(tx, self._desk.run.id, delegation)
+        async with self._handle.db.reading() as tx:
+            rows = await list_delegation_calls(tx, self._handle.run.id, delegation)
         return [one for one in rows if one.may_have_acted]
 
     async def _list_parts(self, delegation: str) -> list[Delegation]:
-        async with self._desk.db.reading() as tx:
-            return [one for one in await list_delegations(tx, self._desk.run.id) if one.parent == delegation]
+        async with self._handle.db.reading() as tx:
+            return [one for one in await list_delegations(tx, self._handle.run.id) if one.parent == delegation]
 
 
 def name_questions(delegation: str) -> str:
