@@ -10,7 +10,8 @@ from desk_work import answer, questions, state_of, states, take_again
 from workbench import Workbench
 
 from gristmill.agents.budgets import find_fenced
-from gristmill.agents.delegation.executing import MOST_PARTS, Delegator, describe_task, make_brief, summarise
+from gristmill.agents.delegation.briefing import describe_task, make_brief, summarise
+from gristmill.agents.delegation.executing import MOST_PARTS, Delegator
 from gristmill.agents.delegation.model import AgentOutput, DelegationStatus, get_budget
 from gristmill.agents.delegation.store import Delegation, list_agent_metrics
 from gristmill.agents.letters import TidyRuns

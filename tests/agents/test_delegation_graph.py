@@ -16,7 +16,7 @@ from gristmill.agents import answer_question
 from gristmill.agents.checkpoints import measure_checkpoints
 from gristmill.agents.course import report_by_template
 from gristmill.agents.delegation import graph as graphs
-from gristmill.agents.delegation.executing import Agent
+from gristmill.agents.delegation.briefing import Agent
 from gristmill.agents.delegation.graph import NODES, carry_by_delegation, find_next_group, make_graph
 from gristmill.agents.delegation.model import DelegationMessage, DomainType, ExecutionPlan
 from gristmill.agents.delegation.registry import list_agents

@@ -9,7 +9,8 @@ from typing import Any, cast
 
 from langgraph.graph import END, START, StateGraph
 
-from gristmill.agents.delegation.executing import Agent, Delegator
+from gristmill.agents.delegation.briefing import Agent
+from gristmill.agents.delegation.executing import Delegator
 from gristmill.agents.delegation.model import (
     AgentCapability,
     DelegationMessage,
