@@ -37,7 +37,9 @@ class AgentsSettings(Slice):
         description="How long a run that is over is kept, with its steps, questions and effects.",
     )
     max_iterations: int = Field(
-        default=500, ge=1, description="How many nodes of its graph a run visits before it must end with what it has."
+        default=500,
+        ge=1,
+        description="How many nodes a run visits, and delegations it tries, before it must end with what it has.",
     )
     max_rounds: int = Field(
         default=12, ge=1, description="How often an agent calls a tool within one step before it must answer."
