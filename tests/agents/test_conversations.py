@@ -336,6 +336,23 @@ async def test_a_question_does_not_wait_for_the_summary_of_what_was_said(
         await talker.close()
 
 
+async def test_a_question_that_comes_while_a_writer_ends_is_answered_although_nobody_looks(
+    db: Database, make_talker: MakeTalker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    talker, conversation = make_talker(FakeLlm(lambda _: REPLY)), await begin(db)
+    leave, late = talker._leave, ["And the price of the copper kettle in EUR?"]  # pyright: ignore[reportPrivateUsage]
+
+    async def leave_and_ask(*given: Any) -> None:
+        await leave(*given)
+        if late:
+            await talker.ask(OPERATOR, conversation, late.pop())
+
+    monkeypatch.setattr(talker, "_leave", leave_and_ask)
+    await talker.ask(OPERATOR, conversation, QUESTION)
+    while [one.state for one in await read(db, conversation)] != ["answered", "done"] * 2:  # noqa: ASYNC110 the writer's
+        await asyncio.sleep(0.01)
+
+
 def make_message(n: int, role: Any, text: str) -> StoredMessage:
     at: Any = None
     return StoredMessage(store.MessageId(n), role, "answered", text, None, at)

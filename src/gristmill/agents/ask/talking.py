@@ -203,15 +203,14 @@ class Talker:
 
     async def _write_all(self, speaker: Speaker, conversation: ConversationId, writer: UUID) -> None:
         """Answer all questions that wait, until none is left."""
-        is_done = False
+        has_failed = True
         try:
-            while not is_done:
-                writing = await self._begin(speaker, conversation, writer)
-                if writing is None:
-                    break
+            while (writing := await self._begin(speaker, conversation, writer)) is not None:
                 await self._write_one(speaker, writing, writer)
                 async with self._db.transaction(seen_from=speaker.bound_to) as tx:
-                    is_done = await store.release(tx, conversation, writer)
+                    if await store.release(tx, conversation, writer):
+                        break
+            has_failed = False
         except GristmillError as error:
             log.warning("ask.writer_ended", conversation=conversation, error=str(error)[:200])
         finally:
@@ -220,10 +219,10 @@ class Talker:
             self._telling(conversation).tell()
             if not self._is_closing:
                 self._tellings.pop(conversation, None)
-        if is_done:
+        if not has_failed:
             self._begin_summary(speaker, conversation)
             with suppress(GristmillError):
-                await self.wake(speaker, conversation)  # a question that came after the release found a writer
+                await self.wake(speaker, conversation)  # a question that came after the last look found a writer
 
     async def _leave(self, speaker: Speaker, conversation: ConversationId, writer: UUID) -> None:
         with suppress(GristmillError, asyncio.CancelledError):

@@ -58,16 +58,16 @@ class Toolbox:
 
     def select(self, names: Iterable[str]) -> "Toolbox":
         """The same toolbox with fewer tools, for one specialist; what it reads, all know."""
-        return self._change(self._kit, {name: self._tools[name] for name in names})
+        return self._copy_with(self._kit, {name: self._tools[name] for name in names})
 
     def add(self, tool: AnyTool) -> "Toolbox":
         """The same toolbox with one tool more; what it reads, all know."""
-        return self._change({**self._kit, tool.name: tool}, {**self._tools, tool.name: tool})
+        return self._copy_with({**self._kit, tool.name: tool}, {**self._tools, tool.name: tool})
 
-    def _change(self, kit: dict[str, AnyTool], tools: dict[str, AnyTool]) -> "Toolbox":
-        changed = Toolbox(self._context, self._ledger, [], self._words)
-        changed._kit, changed._tools = kit, tools
-        return changed
+    def _copy_with(self, kit: dict[str, AnyTool], tools: dict[str, AnyTool]) -> "Toolbox":
+        copied = Toolbox(self._context, self._ledger, [], self._words)
+        copied._kit, copied._tools = kit, tools
+        return copied
 
     @property
     def tools(self) -> Mapping[str, AnyTool]:
