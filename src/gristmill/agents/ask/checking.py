@@ -1,11 +1,10 @@
-"""Finds the span of a passage that says what a sentence says, and compares both by rule."""
+"""Compares a sentence of an answer with the spans that say it, by rule."""
 
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 
-from gristmill.agents.ask.model import CheckedSentence, Citation, Passage, Verdict
+from gristmill.agents.ask.model import CheckedSentence, Passage, Verdict
 from gristmill.agents.ask.opposites import find_opposite, find_other_choice
 from gristmill.agents.ask.phrases import FILLER, NO, YES
 from gristmill.agents.ask.polarity import (
@@ -29,14 +28,24 @@ from gristmill.agents.ask.relations import (
     list_main_names,
 )
 from gristmill.agents.ask.sentences import find_spans
+from gristmill.agents.ask.spans import (
+    ComparedClaim,
+    SentenceSpan,
+    choose_spans,
+    cover,
+    find_nearest,
+    has_term,
+    is_value_in,
+    list_sentences,
+    measure,
+    measure_coverage,
+)
 from gristmill.agents.ask.values import Value, are_equal, find_values, is_rival
 from gristmill.agents.ask.words import (
     ASKING,
     PRONOUNS,
     Name,
     Term,
-    are_alike,
-    find_names,
     fold_words,
     holds_name,
     is_plain,
@@ -47,101 +56,14 @@ from gristmill.knowledge import fold
 
 ENOUGH = 0.5  # the share of a sentence's words that its span must have …
 MAYBE = 0.3  # … or this one, if both mean the same
-FAMILIAR = 0.35  # how much a word of the question counts: an answer repeats it
-VALUE = 1.5  # how much a value counts
-WIDEST = 3  # sentences of a span
-BREVITY = 0.03  # what one more sentence of a span must bring
-MOST_SPANS = 3  # passages that one sentence rests on
 FLIPPED = 0.3  # the share of common words that one of two sentences denies, from which they contradict each other
 NEAR = 2  # words between a number and the word that it counts
-QUOTATION = re.compile(r'"([^"]{4,})"|“([^”]{4,})”|„([^“”]{4,})[“”]|«([^»]{4,})»')
-# A text that gives orders to whoever reads it is no evidence: somebody wrote it to be repeated.
-ORDERS = re.compile(
-    r"\b(?:ignore|disregard|forget)\b.{0,40}\b(?:before|above|previous|prior|instructions?|rules?|everything)\b"
-    r"|\b(?:system|assistant|user)\s*(?:prompt|message)?\s*:|\b(?:answer|respond|reply|say|output|print)\s+(?:only|exactly|with)\b"
-    r"|\byou are (?:now |an? )?(?:ai|assistant|language model|chatbot)\b|\bnew instructions?\b",
-    re.IGNORECASE,
-)
 # Who is meant stands further away in a text that says I, we or she.
 TELLERS = PRONOUNS | split_words(
     """i me my mine we us our ours you your yours who whose ich mir mich mein meine wir uns unser unsere du dir dich
     dein deine je me mon ma mes nous notre nos vous votre yo mi nosotros ja mne muj moje my nas nase mi moj nas vas"""
 )
 NOTHING_SAID = "It says nothing that can be checked."
-
-
-@dataclass(frozen=True)
-class ComparedClaim:
-    """A sentence of the model as it is compared."""
-
-    text: str
-    language: str | None
-    question: str = ""
-
-    @cached_property
-    def terms(self) -> tuple[Term, ...]:
-        """Its telling words without values: these are compared as values."""
-        values = self.values
-        return tuple(
-            one
-            for one in read_terms(self.text, self.language)
-            if fold(one.text) not in ASKING
-            and all(one.stop <= value.start or value.stop <= one.start for value in values)
-        )
-
-    @cached_property
-    def values(self) -> tuple[Value, ...]:
-        return find_values(self.text)
-
-    @cached_property
-    def names(self) -> tuple[Name, ...]:
-        return find_names(self.text, self.language)
-
-    @cached_property
-    def familiar(self) -> frozenset[str]:
-        return frozenset(one.term for one in read_terms(self.question, self.language))
-
-    def weigh(self, term: Term) -> float:
-        return FAMILIAR if term.term in self.familiar else 1.0
-
-    @property
-    def quotations(self) -> list[str]:
-        found = (next(filter(None, match.groups())) for match in QUOTATION.finditer(self.text))
-        return [one for one in found if " " in one.strip()]
-
-    @property
-    def is_empty(self) -> bool:
-        return not (self.terms or self.values)
-
-
-@dataclass(frozen=True)
-class SentenceSpan:
-    """Some neighbouring sentences of a passage, and how much of a claim they cover."""
-
-    passage: Passage
-    start: int  # in the text of the passage
-    stop: int
-    score: float
-    terms: frozenset[Term]  # of the claim, that stand here …
-    values: frozenset[Value]  # … and its values
-
-    @property
-    def text(self) -> str:
-        return self.passage.text[self.start : self.stop]
-
-    def cite(self) -> Citation:
-        one = self.passage
-        return Citation(
-            number=one.number,
-            document=one.document,
-            page=one.page,
-            start=one.start + self.start,
-            stop=one.start + self.stop,
-            quote=self.text,
-            name=one.name,
-            title=one.title,
-            record=one.record,
-        )
 
 
 @dataclass(frozen=True)
@@ -227,94 +149,6 @@ def _shares_name(claim: ComparedClaim, span: SentenceSpan) -> bool:
     return any(holds_name(name.text, there) for name in claim.names)
 
 
-# --- spans
-
-
-def choose_spans(claim: ComparedClaim, passages: Sequence[Passage]) -> tuple[SentenceSpan, ...]:
-    """The best span, then spans of other passages that bring what is missing and speak of the same things."""
-    chosen: list[SentenceSpan] = []
-    left, values = set(claim.terms), set(claim.values)
-    for _ in range(MOST_SPANS):
-        best = max(
-            (span for one in passages if (span := find_span(claim, one, left, values))),
-            key=lambda span: span.score,
-            default=None,
-        )
-        if best is None or any(best.passage is span.passage and best.start == span.start for span in chosen):
-            break
-        new = len(best.terms & left) + 2 * len(best.values & values)
-        if chosen and (new < 2 or not _is_connected(best, chosen)):
-            break
-        chosen.append(best)
-        left, values = left - best.terms, values - best.values
-        if not left and not values:
-            break
-    return tuple(chosen)
-
-
-def _is_connected(span: SentenceSpan, chosen: Iterable[SentenceSpan]) -> bool:
-    """Whether it speaks of something that the others speak of, or of another thing that the claim names."""
-    return any(span.passage.document == one.passage.document or span.terms & one.terms for one in chosen) or any(
-        term.text[:1].isupper() for term in span.terms
-    )
-
-
-def find_span(
-    claim: ComparedClaim, passage: Passage, terms: Iterable[Term], values: Iterable[Value]
-) -> SentenceSpan | None:
-    """The neighbouring sentences of a passage that cover most of what is asked for; the shortest of equals."""
-    wanted, figures = set(terms), set(values)
-    total = _measure(claim, wanted, figures)
-    if not total:
-        return None
-    covered = [_cover(claim, passage, *place) for place in find_spans(passage.text)]
-    places = find_spans(passage.text)
-    best: SentenceSpan | None = None
-    for first in range(len(places)):
-        found_terms, found_values = set[Term](), set[Value]()
-        for last in range(first, min(first + WIDEST, len(places))):
-            found_terms |= covered[last][0]
-            found_values |= covered[last][1]
-            share = _measure(claim, found_terms & wanted, found_values & figures) / total
-            score = share - BREVITY * (last - first)
-            if share and (best is None or score > best.score):
-                there = frozenset(found_terms), frozenset(found_values)
-                best = SentenceSpan(passage, places[first][0], places[last][1], score, *there)
-    return best
-
-
-def _measure(claim: ComparedClaim, terms: Iterable[Term], values: Iterable[Value]) -> float:
-    return sum(map(claim.weigh, terms)) + VALUE * sum(1 for _ in values)
-
-
-def _cover(claim: ComparedClaim, passage: Passage, start: int, stop: int) -> tuple[set[Term], set[Value]]:
-    """The words and values of a claim that this sentence of a passage has."""
-    text = passage.text[start:stop]
-    if ORDERS.search(text):
-        return set(), set()
-    stems = {one.term for one in read_terms(text, passage.language)}
-    plain = fold_words(text)
-    terms = {one for one in claim.terms if _has_term(one, stems, plain)}
-    there = find_values(text)
-    return terms, {one for one in claim.values if any(are_equal(one, other) for other in there)}
-
-
-def _has_term(term: Term, stems: set[str], plain: frozenset[str]) -> bool:
-    return term.term in stems or fold(term.text) in plain or any(are_alike(term.term, other) for other in stems)
-
-
-def measure_coverage(claim: ComparedClaim, spans: Sequence[SentenceSpan]) -> float:
-    """The share of a claim that its spans cover; titles and headings of their passages count as well."""
-    about = " ".join(span.passage.about for span in spans)
-    stems = {one.term for one in read_terms(about, claim.language)}
-    plain = fold_words(about)
-    terms = {one for span in spans for one in span.terms}
-    terms |= {one for one in claim.terms if _has_term(one, stems, plain)}
-    values = {one for span in spans for one in span.values} | {one for one in claim.values if _is_in(one, about)}
-    total = _measure(claim, claim.terms, claim.values)
-    return _measure(claim, terms, values) / total if total else 0.0
-
-
 # --- what is missing, and what is denied
 
 
@@ -323,7 +157,7 @@ def find_lack(claim: ComparedClaim, spans: Sequence[SentenceSpan], everything: S
     texts = " \n ".join(f"{span.passage.text} \n {span.passage.about}" for span in spans)
     for value in claim.values:
         if value.written[:1].isdigit() or value.kind != "number":  # a spelt number is often a manner of speaking
-            found = any(value in span.values for span in spans) or _is_in(value, texts)
+            found = any(value in span.values for span in spans) or is_value_in(value, texts)
             if not found and not _is_known_year(value, claim, everything):
                 return f"“{value.written}” does not stand in its passages."
     plain = fold_words(" \n ".join(f"{_read_around(span)} \n {span.passage.about}" for span in spans))
@@ -356,7 +190,7 @@ def _read_around(span: SentenceSpan) -> str:
 def _is_known_year(value: Value, claim: ComparedClaim, everything: Sequence[Passage]) -> bool:
     """A year that the question asks about and any passage has. Other values prove nothing: a question may lead."""
     is_year = YEAR.fullmatch(value.key) is not None
-    return is_year and _is_in(value, claim.question) and any(_is_in(value, one.text) for one in everything)
+    return is_year and is_value_in(value, claim.question) and any(is_value_in(value, one.text) for one in everything)
 
 
 def find_doubt(claim: ComparedClaim, spans: Sequence[SentenceSpan]) -> str:
@@ -364,7 +198,7 @@ def find_doubt(claim: ComparedClaim, spans: Sequence[SentenceSpan]) -> str:
     first = spans[0]
     if is_hedged(first.text) and not is_hedged(claim.text):
         return "The passage only says that it may be so."
-    sentence = first.passage.text[slice(*_nearest_sentence(claim, first))]
+    sentence = first.passage.text[slice(*find_nearest(claim, first))]
     if share := find_other_share(claim.text, sentence):
         return f"The passage says it of another share: {share}."
     if _is_supposed(claim, sentence):
@@ -382,7 +216,7 @@ def _find_lent_name(claim: ComparedClaim, spans: Sequence[SentenceSpan]) -> str:
     """A name that the sentences which say it only have by a pronoun that may mean somebody else."""
     own = split_names(list_main_names(Said(claim.text, claim.language)))
     names = fold_words(" ".join(own))
-    places = [(span.passage, place) for span in spans for place in _list_inner(span)]
+    places = [(span.passage, place) for span in spans for place in list_sentences(span)]
     said = {place: {one for one in _list_said(claim, *place) if fold(one) not in names} for place in places}
     for name in own:
         by_name = [place for place in places if holds_name(name, fold_words(place[0].text[slice(*place[1])]))]
@@ -399,7 +233,7 @@ def _find_lent_name(claim: ComparedClaim, spans: Sequence[SentenceSpan]) -> str:
 
 def _list_said(claim: ComparedClaim, passage: Passage, place: tuple[int, int]) -> list[str]:
     """The words and values of a claim that this sentence has, as the claim writes them."""
-    terms, values = _cover(claim, passage, *place)
+    terms, values = cover(claim, passage, *place)
     return [*(one.text for one in terms), *(one.written for one in values)]
 
 
@@ -409,7 +243,7 @@ def _find_other_name(claim: ComparedClaim, spans: Sequence[SentenceSpan], neares
     covered = fold_words(nearest)
     for term in claim.terms:
         word = fold(term.text)
-        if word in named | covered | BREAKS or _has_term(term, _stems_of(nearest, claim.language), covered):
+        if word in named | covered | BREAKS or has_term(term, _stems_of(nearest, claim.language), covered):
             continue
         told = [
             _find_stranger(claim, term, span.passage, place) for span in spans for place in _list_places(span, term)
@@ -429,7 +263,7 @@ def _list_places(span: SentenceSpan, term: Term) -> list[tuple[int, int]]:
     return [
         place
         for place in find_spans(text)
-        if _has_term(term, _stems_of(text[slice(*place)], language), fold_words(text[slice(*place)]))
+        if has_term(term, _stems_of(text[slice(*place)], language), fold_words(text[slice(*place)]))
     ]
 
 
@@ -437,7 +271,7 @@ def _find_stranger(claim: ComparedClaim, term: Term, passage: Passage, place: tu
     """The name in a sentence that speaks of what the claim speaks of, but of none of the persons that it names."""
     said = Said(passage.text[slice(*place)], passage.language or claim.language)
     words = fold_words(said.text)
-    terms, _ = _cover(claim, passage, *place)
+    terms, _ = cover(claim, passage, *place)
     names = Said(claim.text, claim.language).names
     others = [one for one in claim.terms if one != term and not _is_in_name(one, names)]
     if words & TELLERS or (len(others) > 1 and not terms - {term}):
@@ -471,7 +305,7 @@ def _find_other_owner(claim: ComparedClaim, span: SentenceSpan) -> str:
         places = [
             span.passage.text[slice(*place)]
             for place in find_spans(span.passage.text)
-            if place[0] >= span.start and place[1] <= span.stop and _is_in(value, span.passage.text[slice(*place)])
+            if place[0] >= span.start and place[1] <= span.stop and is_value_in(value, span.passage.text[slice(*place)])
         ]
         others = [_find_subject(one, names, own, claim.language) for one in places]
         if others and all(others):
@@ -505,20 +339,16 @@ def _is_written_as_name(word: str, text: str) -> bool:
     return re.search(rf"\b{re.escape(word)}\b", text) is not None and word.lower() not in text
 
 
-def _is_in(value: Value, text: str) -> bool:
-    return any(are_equal(value, other) for other in find_values(text))
-
-
 def _normalise(text: str) -> str:
     return " ".join(re.sub(r"[*_`“”„«»\"]", "", text).casefold().split())
 
 
 def find_contradiction(claim: ComparedClaim, span: SentenceSpan) -> str:
     """Why this span says the opposite; empty if it does not. It must speak of the same things."""
-    sentence = _nearest_sentence(claim, span)
-    terms, _ = _cover(claim, span.passage, *sentence)
-    total = _measure(claim, claim.terms, ())
-    if not terms or _measure(claim, terms, ()) < ENOUGH * total:
+    sentence = find_nearest(claim, span)
+    terms, _ = cover(claim, span.passage, *sentence)
+    total = measure(claim, claim.terms, ())
+    if not terms or measure(claim, terms, ()) < ENOUGH * total:
         return ""
     text = span.passage.text[slice(*sentence)]
     language = span.passage.language or claim.language
@@ -547,26 +377,13 @@ def _find_other_relation(claim: Said, said: Said) -> str:
     )
 
 
-def _list_inner(span: SentenceSpan) -> list[tuple[int, int]]:
-    """The sentences of a span."""
-    return [one for one in find_spans(span.passage.text) if one[0] >= span.start and one[1] <= span.stop]
-
-
-def _nearest_sentence(claim: ComparedClaim, span: SentenceSpan) -> tuple[int, int]:
-    return max(
-        _list_inner(span),
-        key=lambda one: _measure(claim, *_cover(claim, span.passage, *one)),
-        default=(span.start, span.stop),
-    )
-
-
 def _find_rival(claim: ComparedClaim, span: SentenceSpan, text: str) -> str:
     """A value of the claim that the passage has not, while the sentence has another one of the same kind there."""
     whole = f"{span.passage.text} \n {span.passage.about}"
     there = find_values(text)
     own = [one for one in there if not any(are_equal(one, other) for other in claim.values)]
     for value in claim.values:
-        if value in span.values or _is_in(value, whole) or value.kind == "id":
+        if value in span.values or is_value_in(value, whole) or value.kind == "id":
             continue
         for other in own:
             if is_rival(value, other) and (
