@@ -250,11 +250,16 @@ def multiply_vectors(one: bytes, other: bytes) -> float:
 def show_sentence(sentence: CheckedSentence, unsupported: Literal["drop", "flag"]) -> str:
     """The sentence with the numbers of its evidence before its full stop; empty if it is left out."""
     if sentence.verdict == "supported":
-        numbers = dict.fromkeys(f"[{cited.number}]" for cited in sentence.citations)
-        return _put_before_stop(sentence.text, f" {''.join(numbers)}")
+        return _put_before_stop(sentence.text, f" {_name_numbers(sentence)}")
+    if sentence.verdict == "partial":  # also where others are left out: else an answer in another language had none
+        return _put_before_stop(sentence.text, f" {_name_numbers(sentence)} [partial]")
     if unsupported == "drop" or (not sentence.citations and sentence.reason.startswith("It says nothing")):
         return ""
     return _put_before_stop(sentence.text, f" [{sentence.verdict}]")
+
+
+def _name_numbers(sentence: CheckedSentence) -> str:
+    return "".join(dict.fromkeys(f"[{cited.number}]" for cited in sentence.citations))
 
 
 def _put_before_stop(text: str, mark: str) -> str:

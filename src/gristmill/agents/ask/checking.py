@@ -3,9 +3,19 @@
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from os.path import commonprefix
 
+from gristmill.agents.ask.exchanges import find_exchange
+from gristmill.agents.ask.limits import (
+    find_exception,
+    find_other_cause,
+    find_other_duty,
+    find_other_pace,
+    is_permission,
+    repeats_exception,
+)
 from gristmill.agents.ask.model import CheckedSentence, Passage, Verdict
-from gristmill.agents.ask.opposites import find_opposite, find_other_choice
+from gristmill.agents.ask.opposites import SLAVIC, find_opposite, find_other_choice
 from gristmill.agents.ask.phrases import FILLER, NO, YES
 from gristmill.agents.ask.polarity import (
     BREAKS,
@@ -40,6 +50,7 @@ from gristmill.agents.ask.spans import (
     measure,
     measure_coverage,
 )
+from gristmill.agents.ask.translations import compare_meanings, is_translated
 from gristmill.agents.ask.values import Value, are_equal, find_values, is_rival
 from gristmill.agents.ask.words import (
     ASKING,
@@ -130,23 +141,43 @@ def _judge_by(claim: ComparedClaim, passages: Sequence[Passage], everything: Seq
         return Judgement("unsupported", reason=lack)
     if doubt := find_doubt(claim, spans):
         return Judgement("unsupported", reason=doubt)
+    if any(is_translated(claim, one) for one in spans):
+        return _judge_translated(claim, spans)
+    if exchanged := _find_exchange(claim, spans):
+        return Judgement("unsupported", spans, f"The passage says “{exchanged[1]}”, not “{exchanged[0]}”.")
     share = measure_coverage(claim, spans)
-    if share < _least_share(claim, spans):
+    if share < ENOUGH:
         reason = f"Its passages have {share:.0%} of its words."
         return Judgement("unsupported", spans, reason, is_close=share >= MAYBE)
     return Judgement("supported", spans)
 
 
-def _least_share(claim: ComparedClaim, spans: Sequence[SentenceSpan]) -> float:
-    """Where the passage is in another language, its names and values speak for it, if the claim has any."""
-    other = [one for one in spans if one.passage.language and claim.language not in (None, one.passage.language)]
-    has_anchor = any(span.values or _shares_name(claim, span) for span in other)
-    return 0.0 if other and has_anchor else ENOUGH
+def _judge_translated(claim: ComparedClaim, spans: Sequence[SentenceSpan]) -> Judgement:
+    """Names and values alone prove little: they are the same in “sold” and “founded”."""
+    if not any(span.values or _shares_name(claim, span) for span in spans):
+        share = measure_coverage(claim, spans)
+        reason = f"Its passages have {share:.0%} of its words."
+        return Judgement("supported", spans) if share >= ENOUGH else Judgement("unsupported", spans, reason)
+    compared = [compare_meanings(claim, one) for one in spans]
+    for says, verdict in (("opposite", "contradicted"), ("same", "supported"), ("unclear", "partial")):
+        if found := next((one for one in compared if one.says == says), None):
+            return Judgement(verdict, spans, found.reason)
+    return Judgement("unsupported", spans, compared[0].reason)
 
 
 def _shares_name(claim: ComparedClaim, span: SentenceSpan) -> bool:
     there = fold_words(span.text)
     return any(holds_name(name.text, there) for name in claim.names)
+
+
+def _find_exchange(claim: ComparedClaim, spans: Sequence[SentenceSpan]) -> tuple[str, str] | None:
+    sentences = [
+        Said(span.passage.text[slice(*place)], span.passage.language or claim.language)
+        for span in spans
+        for place in list_sentences(span)
+    ]
+    about = " ".join(span.passage.about for span in spans)
+    return find_exchange(Said(claim.text, claim.language), sentences, about)
 
 
 # --- what is missing, and what is denied
@@ -162,8 +193,9 @@ def find_lack(claim: ComparedClaim, spans: Sequence[SentenceSpan], everything: S
                 return f"“{value.written}” does not stand in its passages."
     plain = fold_words(" \n ".join(f"{_read_around(span)} \n {span.passage.about}" for span in spans))
     asked = fold_words(claim.question)
+    is_foreign = claim.language in SLAVIC and any(is_translated(claim, span) for span in spans)
     for name in claim.names:
-        if holds_name(name.text, plain):
+        if holds_name(name.text, plain) or (is_foreign and _holds_form(name.text, plain)):
             continue
         known = holds_name(name.text, asked) and any(holds_name(name.text, fold_words(one.text)) for one in everything)
         if not known:
@@ -173,6 +205,19 @@ def find_lack(claim: ComparedClaim, spans: Sequence[SentenceSpan], everything: S
         if _normalise(quotation).strip(" .,") not in wording:
             return f"It quotes “{quotation}”, which does not stand in its passages."
     return ""
+
+
+def _holds_form(name: str, words: Iterable[str]) -> bool:
+    """Whether a text in another language has a name that ends otherwise there: u Splitu, in Split."""
+    return all(
+        any(len(commonprefix((own, other))) >= max(3, min(len(own), len(other)) - 1) for other in words)
+        for own in map(fold, name.split())
+    )
+
+
+def _list_beside(span: SentenceSpan) -> list[str]:
+    around = _read_around(span)
+    return [around[slice(*one)] for one in find_spans(around)]
 
 
 def _read_around(span: SentenceSpan) -> str:
@@ -196,13 +241,19 @@ def _is_known_year(value: Value, claim: ComparedClaim, everything: Sequence[Pass
 def find_doubt(claim: ComparedClaim, spans: Sequence[SentenceSpan]) -> str:
     """Why the passages do not say it, though they have its words: of less, of another, only perhaps, only if."""
     first = spans[0]
-    if is_hedged(first.text) and not is_hedged(claim.text):
+    if is_hedged(first.text, allows=is_permission(claim.text)) and not is_hedged(claim.text):
         return "The passage only says that it may be so."
     sentence = first.passage.text[slice(*find_nearest(claim, first))]
     if share := find_other_share(claim.text, sentence):
         return f"The passage says it of another share: {share}."
     if _is_supposed(claim, sentence):
         return "The passage only says what would be if it were so."
+    if word := find_other_duty(claim.text, sentence):
+        return f"The passage says “{word}”."
+    if period := find_other_pace(claim.text, sentence):
+        return f"The passage says “{period}” of another thing: it comes again, or it runs out."
+    if word := find_other_cause(claim.text, sentence, claim.language):
+        return f"The passage does not say “{word}”, only when it was."
     if word := find_assertion(claim.text, sentence):
         return f"The passage only reports it: {word}."
     said = Said(sentence, first.passage.language or claim.language)
@@ -352,9 +403,13 @@ def find_contradiction(claim: ComparedClaim, span: SentenceSpan) -> str:
         return ""
     text = span.passage.text[slice(*sentence)]
     language = span.passage.language or claim.language
+    beside = _list_beside(span)
+    if word := find_exception(claim.text, text, language, beside):
+        return f"The passage excepts “{word}”."
+    denies = not repeats_exception(claim.text, text, language)
     return (
         _find_rival(claim, span, text)
-        or _find_denial(claim.text, text, claim.language, language)
+        or (_find_denial(claim.text, text, claim.language, language) if denies else "")
         or _find_other_relation(Said(claim.text, claim.language), Said(text, language))
     )
 

@@ -83,12 +83,14 @@ HEDGES = split_words(
 def read_polarity(text: str, language: str | None) -> Mapping[str, frozenset[bool]]:
     """The telling words of a sentence, each with True where the sentence denies it and False where it does not."""
     found: dict[str, frozenset[bool]] = {}
-    for term, is_denied in _walk(text, language):
+    for word, is_denied in walk_words(text, language):
+        term = stem(word, language)
         found[term] = found.get(term, frozenset()) | {is_denied}
     return found
 
 
-def _walk(text: str, language: str | None) -> Iterator[tuple[str, bool]]:
+def walk_words(text: str, language: str | None) -> Iterator[tuple[str, bool]]:
+    """The telling words of a sentence as they are written, each with whether the sentence denies it."""
     tokens = [match[0] for match in TOKEN.finditer(text)]
     words = [fold(token) for token in tokens]
     disputed = set(_find_disputed(words))
@@ -105,9 +107,9 @@ def _walk(text: str, language: str | None) -> Iterator[tuple[str, bool]]:
         elif _denies(words[n], following, language):
             is_denied = True
             if language in AFTER_THE_VERB:
-                clause = [(term, True) for term, _ in clause]
+                clause = [(word, True) for word, _ in clause]
         elif not is_plain(token, language):
-            clause.append((stem(token, language), is_denied))
+            clause.append((token, is_denied))
     yield from clause
 
 
@@ -150,12 +152,14 @@ def _is_negation(word: str, language: str | None) -> bool:
     return word in known or word.endswith(("n't", "n’t")) or word in ("n'a", "n’a", "n'est", "n’est")
 
 
-def is_hedged(text: str) -> bool:
-    """Whether a sentence only says that something may be so."""
+def is_hedged(text: str, *, allows: bool = False) -> bool:
+    """Whether a sentence only says that something may be so; with `allows`, “may” is a permission."""
     words = [match[0] for match in TOKEN.finditer(text)]
     # May is a month, and “may” before a number is one that somebody did not capitalise
     return any(
-        fold(word) in HEDGES and not (word == "May" or (n + 1 < len(words) and words[n + 1].isdigit()))
+        fold(word) in HEDGES
+        and not (allows and fold(word) == "may")
+        and not (word == "May" or (n + 1 < len(words) and words[n + 1].isdigit()))
         for n, word in enumerate(words)
     )
 
