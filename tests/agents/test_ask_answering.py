@@ -89,6 +89,16 @@ async def test_what_nothing_supports_is_left_out_or_flagged(db: Database, finder
     assert "[contradicted]" in flagged.text
 
 
+async def test_an_answer_in_another_language_says_where_only_names_and_figures_were_compared(
+    db: Database, finder: Finder
+) -> None:
+    said = "Der Preis beträgt 184.500,00 EUR [1]. Margaret Oakes zeichnete ihn am 12. Januar 2026 [1]."
+    answer = await ask(make_answerer(db, finder, said), "What is the price of the contract HT-2026-014?")
+    assert [one.verdict for one in answer.sentences] == ["supported", "partial"]
+    assert answer.text.endswith("[1] [partial].")
+    assert answer.citations
+
+
 @pytest.mark.parametrize(
     "said",
     [

@@ -2,6 +2,7 @@
 
 import pytest
 from evidence import passage
+from unseen_pairs import UNSEEN_FALSE, UNSEEN_TRUE, Pair
 
 from gristmill.agents.ask.checking import check_sentence
 
@@ -398,11 +399,401 @@ TRUE_ELSEWHERE = [
     ("hr", "Lijek povećava krvni tlak.", "Ovaj lijek povećava krvni tlak."),
     ("hr", "Most je izgrađen prije poplave.", "Prije poplave je izgrađen most."),
 ]
+# the language and text of the sentence, then those of the passage: contracts, minutes, mails and manuals
+FALSE_AT_WORK: list[Pair] = [
+    (
+        "en",
+        "The landlord must repair the roof within ten days of the notice.",
+        "en",
+        "The tenant must repair the roof within ten days of the notice.",
+    ),
+    (
+        "en",
+        "The customer may terminate the agreement with 30 days notice.",
+        "en",
+        "The supplier may terminate the agreement with 30 days notice.",
+    ),
+    ("en", "The buyer may pay the customs duty.", "en", "The buyer must pay the customs duty."),
+    (
+        "en",
+        "The supplier shall collect the goods from the warehouse.",
+        "en",
+        "The supplier shall deliver the goods to the warehouse.",
+    ),
+    ("en", "The server was restarted because of the backup.", "en", "The server was restarted before the backup."),
+    (
+        "en",
+        "Aspirin causes strokes in patients.",
+        "en",
+        "Patients who took aspirin had fewer strokes than those who took placebo.",
+    ),
+    (
+        "en",
+        "The board approved the budget for Munich.",
+        "en",
+        "The board approved the budget of 2 million EUR for Berlin; the request of Munich is pending.",
+    ),
+    (
+        "en",
+        "Peter works in the office in Vienna.",
+        "en",
+        "Peter works in the office in Prague. Maria works in the office in Vienna.",
+    ),
+    (
+        "en",
+        "The meeting is on Thursday at 9:00.",
+        "en",
+        "The meeting is on Tuesday at 14:00; the call with the bank is on Thursday at 9:00.",
+    ),
+    (
+        "en",
+        "Invoice 4712 over 300 EUR was paid.",
+        "en",
+        "Invoice 4711 over 300 EUR was paid. Invoice 4712 over 500 EUR is open.",
+    ),
+    (
+        "en",
+        "The valve closes when the pressure exceeds 5 bar.",
+        "en",
+        "The valve opens when the pressure exceeds 5 bar.",
+    ),
+    (
+        "en",
+        "The password must be changed within 90 days of leaving.",
+        "en",
+        "The password must be changed every 90 days.",
+    ),
+    ("de", "Alle Besucher dürfen abstimmen.", "de", "Nur Mitglieder dürfen abstimmen."),
+    ("en", "The warranty covers the battery.", "en", "The warranty covers the motor. The battery is excluded."),
+    ("en", "The router was replaced.", "en", "All devices except the router were replaced."),
+    (
+        "en",
+        "We decided to move the plant to Poland.",
+        "en",
+        "We considered moving the plant to Poland, but decided to stay in Linz.",
+    ),
+    # across languages
+    (
+        "de",
+        "Anna Novak verkaufte die Mühle in Brno im Jahr 1924.",
+        "en",
+        "Anna Novak founded the mill in Brno in 1924. It employs forty people.",
+    ),
+    (
+        "de",
+        "Anna Novak wurde 1924 in Brno verhaftet und verurteilt.",
+        "en",
+        "Anna Novak founded the mill in Brno in 1924. It employs forty people.",
+    ),
+    (
+        "cs",
+        "Anna Novak zemřela v Brno v roce 1924 na tuberkulózu.",
+        "en",
+        "Anna Novak founded the mill in Brno in 1924. It employs forty people.",
+    ),
+    (
+        "de",
+        "Acme Ltd erhält jährlich 12.000 EUR.",
+        "en",
+        "The contract with Acme Ltd ends on 31 March 2027. Acme Ltd pays 12,000 EUR a year.",
+    ),
+    (
+        "de",
+        "Der Vertrag mit Acme Ltd beginnt am 31. März 2027.",
+        "en",
+        "The contract with Acme Ltd ends on 31 March 2027. Acme Ltd pays 12,000 EUR a year.",
+    ),
+    # contracts
+    ("en", "The licensee owns all improvements.", "en", "The licensor owns all improvements."),
+    (
+        "en",
+        "The seller must insure the goods until delivery.",
+        "en",
+        "The seller must store the goods until delivery to the port; the carrier must label them.",
+    ),
+    ("en", "All employees receive a bonus.", "en", "All employees other than trainees receive a bonus."),
+    ("en", "Trainees receive a bonus.", "en", "All employees other than trainees receive a bonus."),
+    ("en", "The deductible is paid by the insurer.", "en", "The deductible is paid by the insured."),
+    ("de", "Der Auftraggeber stellt die Werkzeuge.", "de", "Der Auftragnehmer stellt die Werkzeuge."),
+    ("de", "Der Käufer darf die Ware prüfen.", "de", "Der Käufer muss die Ware prüfen."),
+    (
+        "de",
+        "Haustiere sind erlaubt.",
+        "de",
+        "Alle Kleintiere außer Hunden sind erlaubt.",
+    ),
+    ("cs", "Nájemce hradí opravu střechy.", "cs", "Pronajímatel hradí opravu střechy."),
+    ("hr", "Kupac snosi troškove prijevoza.", "hr", "Prodavatelj snosi troškove prijevoza."),
+    # minutes and mails
+    (
+        "en",
+        "Nora orders the samples by Friday.",
+        "en",
+        "Nora tests the samples by Friday. Emil orders the labels by Monday.",
+    ),
+    (
+        "en",
+        "The budget for training was cut.",
+        "en",
+        "The budget for travel was cut; the budget for training stays as it is.",
+    ),
+    (
+        "en",
+        "We will ship the order on 12 May.",
+        "en",
+        "We hoped to ship the order on 12 May, but will ship it on 19 May.",
+    ),
+    ("de", "Tim übernimmt die Abrechnung.", "de", "Tim übernimmt die Planung. Ute übernimmt die Abrechnung."),
+    (
+        "cs",
+        "Porada se koná ve čtvrtek v Brně.",
+        "cs",
+        "Porada se koná ve středu v Brně. Školení se koná ve čtvrtek v Praze.",
+    ),
+    ("hr", "Ana šalje ponudu u ponedjeljak.", "hr", "Ana šalje račun u ponedjeljak."),
+    # manuals
+    ("en", "Press the black button to start the motor.", "en", "Press the yellow button to start the motor."),
+    ("en", "The oil must be checked after 500 hours.", "en", "The oil must be checked every 500 hours."),
+    ("en", "The alarm sounds because of the test.", "en", "The alarm sounds after the test."),
+    ("de", "Das Gerät darf mit Benzin gereinigt werden.", "de", "Das Gerät darf mit Wasser gereinigt werden."),
+    # across languages
+    ("de", "Globex hat am 3. Mai 2026 die Lieferung bestätigt.", "en", "Globex cancelled the delivery on 3 May 2026."),
+    (
+        "de",
+        "Der Vermieter muss binnen 10 Tagen das Dach reparieren.",
+        "en",
+        "The tenant must repair the roof within 10 days.",
+    ),
+    ("cs", "Eva Holm byla přijata 1. března 2025.", "en", "Eva Holm was dismissed on 1 March 2025."),
+    ("cs", "Acme nezaplatila fakturu 4711.", "en", "Acme paid invoice 4711."),
+    ("hr", "Tvrtka Acme kupila je skladište u Splitu 2019.", "en", "Acme sold the warehouse in Split in 2019."),
+    ("hr", "Globex je otkazao ugovor 5. svibnja 2026.", "en", "Globex signed the contract on 5 May 2026."),
+    ("en", "Karl Voss died in Linz in 1930.", "de", "Karl Voss wurde 1930 in Linz geboren."),
+    ("en", "Acme rejected the offer of EUR 5,000.", "cs", "Acme přijala nabídku 5 000 EUR."),
+]
+TRUE_AT_WORK: list[Pair] = [
+    (
+        "en",
+        "The tenant has to repair the roof within ten days.",
+        "en",
+        "The tenant must repair the roof within ten days of the notice.",
+    ),
+    (
+        "en",
+        "The supplier can terminate the agreement with 30 days notice.",
+        "en",
+        "The supplier may terminate the agreement with 30 days notice.",
+    ),
+    ("en", "Customs duty must be paid by the buyer.", "en", "The buyer must pay the customs duty."),
+    (
+        "en",
+        "The goods are delivered to the warehouse by the supplier.",
+        "en",
+        "The supplier shall deliver the goods to the warehouse.",
+    ),
+    ("en", "Before the backup, the server was restarted.", "en", "The server was restarted before the backup."),
+    ("en", "Maria works in Vienna.", "en", "Peter works in the office in Prague. Maria works in the office in Vienna."),
+    (
+        "en",
+        "The call with the bank is on Thursday at 9:00.",
+        "en",
+        "The meeting is on Tuesday at 14:00; the call with the bank is on Thursday at 9:00.",
+    ),
+    (
+        "en",
+        "Invoice 4711 was paid, and invoice 4712 is open.",
+        "en",
+        "Invoice 4711 over 300 EUR was paid. Invoice 4712 over 500 EUR is open.",
+    ),
+    ("en", "Every 90 days the password has to be changed.", "en", "The password must be changed every 90 days."),
+    ("de", "Abstimmen dürfen nur Mitglieder.", "de", "Nur Mitglieder dürfen abstimmen."),
+    (
+        "en",
+        "The battery is excluded from the warranty.",
+        "en",
+        "The warranty covers the motor. The battery is excluded.",
+    ),
+    ("en", "The router was not replaced.", "en", "All devices except the router were replaced."),
+    (
+        "en",
+        "They decided to stay in Linz.",
+        "en",
+        "We considered moving the plant to Poland, but decided to stay in Linz.",
+    ),
+    ("en", "All improvements belong to the licensor.", "en", "The licensor owns all improvements."),
+    (
+        "en",
+        "All employees except trainees receive a bonus.",
+        "en",
+        "All employees other than trainees receive a bonus.",
+    ),
+    ("en", "The insured pays the deductible.", "en", "The deductible is paid by the insured."),
+    (
+        "en",
+        "According to the minutes, Nora tests the samples by Friday.",
+        "en",
+        "Nora tests the samples by Friday. Emil orders the labels by Monday.",
+    ),
+    (
+        "en",
+        "The travel budget was cut.",
+        "en",
+        "The budget for travel was cut; the budget for training stays as it is.",
+    ),
+    (
+        "en",
+        "The order will be shipped on 19 May.",
+        "en",
+        "We hoped to ship the order on 12 May, but will ship it on 19 May.",
+    ),
+    ("en", "The yellow button starts the motor.", "en", "Press the yellow button to start the motor."),
+    (
+        "en",
+        "The oil has to be checked every 500 hours of operation.",
+        "en",
+        "After each 500 hours of operation, check the oil: the oil has to be checked every 500 hours.",
+    ),
+    ("en", "The total price is EUR 1,200.", "en", "The price is EUR 1,200 in total."),
+    ("en", "The lease began on 1 May 2024.", "en", "The lease started on 1 May 2024 and runs for five years."),
+    ("en", "Acme Ltd acquired Globex in 2019.", "en", "In 2019, Acme Ltd bought Globex for EUR 3 million."),
+    (
+        "en",
+        "The company was bought by Acme in 2019.",
+        "en",
+        "Globex was a family firm. In 2019 Globex was bought by Acme.",
+    ),
+    ("de", "Die Werkzeuge werden vom Auftragnehmer gestellt.", "de", "Der Auftragnehmer stellt die Werkzeuge."),
+    ("de", "Ute macht die Abrechnung.", "de", "Tim übernimmt die Planung. Ute macht die Abrechnung und die Ablage."),
+    ("de", "Das Gerät kann mit Wasser gereinigt werden.", "de", "Das Gerät darf mit Wasser gereinigt werden."),
+    ("cs", "Opravu střechy hradí pronajímatel.", "cs", "Pronajímatel hradí opravu střechy."),
+    (
+        "cs",
+        "Školení je ve čtvrtek v Praze.",
+        "cs",
+        "Porada se koná ve středu v Brně. Školení se koná ve čtvrtek v Praze.",
+    ),
+    ("hr", "Troškove prijevoza snosi prodavatelj.", "hr", "Prodavatelj snosi troškove prijevoza."),
+    ("hr", "U ponedjeljak Ana šalje račun.", "hr", "Ana šalje račun u ponedjeljak."),
+    (
+        "de",
+        "Anna Novak gründete die Mühle in Brno im Jahr 1924.",
+        "en",
+        "Anna Novak founded the mill in Brno in 1924. It employs forty people.",
+    ),
+    (
+        "de",
+        "Acme Ltd zahlt jährlich 12.000 EUR.",
+        "en",
+        "The contract with Acme Ltd ends on 31 March 2027. Acme Ltd pays 12,000 EUR a year.",
+    ),
+    (
+        "de",
+        "Der Vertrag mit Acme Ltd endet am 31. März 2027.",
+        "en",
+        "The contract with Acme Ltd ends on 31 March 2027. Acme Ltd pays 12,000 EUR a year.",
+    ),
+    (
+        "cs",
+        "Anna Novak založila mlýn v Brno v roce 1924.",
+        "en",
+        "Anna Novak founded the mill in Brno in 1924. It employs forty people.",
+    ),
+    ("cs", "Acme zaplatila fakturu 4711.", "en", "Acme paid invoice 4711."),
+    ("hr", "Acme je prodao skladište u Splitu 2019.", "en", "Acme sold the warehouse in Split in 2019."),
+    ("en", "Karl Voss was born in Linz in 1930.", "de", "Karl Voss wurde 1930 in Linz geboren."),
+    ("en", "Acme accepted the offer of EUR 5,000.", "cs", "Acme přijala nabídku 5 000 EUR."),
+    (
+        "en",
+        "The roof is the tenant's responsibility.",
+        "en",
+        "The tenant must repair the roof within ten days of the notice.",
+    ),
+    (
+        "en",
+        "The tenant is responsible for repairing the roof.",
+        "en",
+        "The tenant must repair the roof within ten days of the notice.",
+    ),
+    ("en", "The price was agreed at EUR 184,500.", "en", "The agreed price is EUR 184,500.00 without tax."),
+    (
+        "en",
+        "Priya Raman is responsible for the site.",
+        "en",
+        "Site manager is Priya Raman. She reports to Margaret Oakes every second Friday.",
+    ),
+    ("en", "The wheel was installed on 7 May 2026.", "en", "The wheel was hung on 7 May 2026, one week late."),
+    ("en", "The server runs Debian 12.", "en", "Our server runs on Debian 12 since March."),
+    ("en", "The meeting starts at 14:00.", "en", "The meeting is on Tuesday at 14:00."),
+    (
+        "en",
+        "The contract was concluded on 12 January 2026.",
+        "en",
+        "The contract was signed on 12 January 2026 by Margaret Oakes for the Harrow Trust.",
+    ),
+    ("en", "The trial run takes place on 19 June 2026.", "en", "The trial run of the mill is on 19 June 2026."),
+    ("en", "The next meeting is scheduled for 3 June.", "en", "Next meeting: 3 June, 10:00, room 4."),
+    ("en", "The invoice must be paid within 30 days.", "en", "The invoice is payable within 30 days."),
+    ("en", "Employees have 25 days of vacation.", "en", "Every employee has 25 days of paid leave a year."),
+    ("en", "The lease runs for five years.", "en", "The lease starts on 1 May 2024 and has a term of five years."),
+    (
+        "en",
+        "You can reset the device by holding the button for 10 seconds.",
+        "en",
+        "To reset the device, hold the button for 10 seconds.",
+    ),
+    (
+        "en",
+        "Sales increased by 12 percent in 2023.",
+        "en",
+        "In 2023, revenue grew by 12 % compared with the year before.",
+    ),
+    (
+        "en",
+        "The supplier has to provide spare parts for ten years.",
+        "en",
+        "The supplier shall keep spare parts available for ten years.",
+    ),
+    ("en", "The flood damaged the lower floor.", "en", "The lower floor was damaged by the flood in 2013."),
+    ("en", "The report was written by Eva Holm.", "en", "Author of the report: Eva Holm."),
+    (
+        "en",
+        "Tomas Lindqvist signed for Weir & Wheel Ltd.",
+        "en",
+        "The contract was signed by Margaret Oakes for the Harrow Trust and by Tomas Lindqvist for Weir & Wheel Ltd.",
+    ),
+    ("de", "Die Miete beträgt 900 EUR im Monat.", "de", "Die monatliche Miete beläuft sich auf 900 EUR."),
+    ("de", "Das Treffen findet am 3. Juni um 10:00 statt.", "de", "Nächste Sitzung: 3. Juni, 10:00, Raum 4."),
+    ("de", "Herr Beck hat die Rechnung geprüft.", "de", "Die Rechnung wurde am 3. Mai von Herrn Beck geprüft."),
+    ("cs", "Cena je 300 EUR ročně.", "cs", "Roční cena činí 300 EUR."),
+    ("cs", "Smlouva platí do 31. prosince 2027.", "cs", "Smlouva je uzavřena na dobu určitou do 31. prosince 2027."),
+    ("hr", "Cijena iznosi 300 EUR godišnje.", "hr", "Godišnja cijena je 300 EUR."),
+    (
+        "de",
+        "Der Vertrag wurde am 12. Januar 2026 unterzeichnet.",
+        "en",
+        "The contract was signed on 12 January 2026 by Margaret Oakes for the Harrow Trust.",
+    ),
+    ("de", "Der Preis beträgt 184.500,00 EUR.", "en", "The price is EUR 184,500.00 without tax."),
+    ("de", "Der Probelauf findet am 19. Juni 2026 statt.", "en", "The trial run of the mill is on 19 June 2026."),
+    ("cs", "Cena je 184 500 EUR bez daně.", "en", "The price is EUR 184,500.00 without tax."),
+    (
+        "cs",
+        "Smlouvu podepsala Margaret Oakes 12. ledna 2026.",
+        "en",
+        "The contract was signed on 12 January 2026 by Margaret Oakes.",
+    ),
+    (
+        "hr",
+        "Ugovor je potpisan 12. siječnja 2026.",
+        "en",
+        "The contract was signed on 12 January 2026 by Margaret Oakes.",
+    ),
+]
 
 
-def judge(text: str, said: str, language: str | None = "en") -> str:
+def judge(text: str, said: str, language: str | None = "en", spoken: str | None = "") -> str:
     """The verdict, which is the same whether the model names the passage or not."""
-    passages = [passage(said, language=language)]
+    passages = [passage(said, language=language if spoken == "" else spoken)]
     named, _ = check_sentence(text, (1,), passages, language=language)
     unnamed, _ = check_sentence(text, (), passages, language=language)
     assert named == unnamed
@@ -442,3 +833,37 @@ def test_opposites_of_other_languages_contradict(language: str, text: str, said:
 @pytest.mark.parametrize(("language", "text", "said"), TRUE_ELSEWHERE)
 def test_what_a_passage_in_another_language_says_stays_supported(language: str, text: str, said: str) -> None:
     assert judge(text, said, language) == "supported"
+
+
+@pytest.mark.parametrize(("language", "text", "spoken", "said"), FALSE_AT_WORK)
+def test_one_exchanged_word_or_a_neighbouring_sentence_supports_nothing(
+    language: str, text: str, spoken: str, said: str
+) -> None:
+    assert judge(text, said, language, spoken) not in ("supported", "partial")
+
+
+@pytest.mark.parametrize(("language", "text", "spoken", "said"), TRUE_AT_WORK)
+def test_what_people_write_at_work_stays_supported_in_other_words(
+    language: str, text: str, spoken: str, said: str
+) -> None:
+    assert judge(text, said, language, spoken) == "supported"
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("Priya Raman ist die Bauleiterin.", "Site manager is Priya Raman."),
+        ("Anna Berg malte 1924 in Linz ein Bild.", "Anna Berg painted a picture in Linz in 1924."),
+    ],
+)
+def test_where_only_names_and_figures_agree_across_languages_it_is_said_so(text: str, said: str) -> None:
+    sentence, _ = check_sentence(text, (1,), [passage(said)], language="de")
+    assert (sentence.verdict, "only names and figures" in sentence.reason) == ("partial", True)
+
+
+def test_most_pairs_that_no_rule_was_made_for_are_judged_rightly() -> None:
+    """They are read by nobody who changes a rule: their share says how the rules do on what comes next."""
+    refused = [judge(text, said, language, spoken) != "supported" for language, text, spoken, said in UNSEEN_FALSE]
+    kept = [judge(text, said, language, spoken) == "supported" for language, text, spoken, said in UNSEEN_TRUE]
+    assert sum(refused) >= 20, f"{sum(refused)} of {len(refused)}"
+    assert sum(kept) >= 19, f"{sum(kept)} of {len(kept)}"

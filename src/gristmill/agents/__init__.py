@@ -3,6 +3,7 @@
 from gristmill.agents.ask.answering import Answerer, Past
 from gristmill.agents.ask.excerpts import choose_excerpt
 from gristmill.agents.ask.model import (
+    KEPT_VERDICTS,
     AnswerEnded,
     CheckedAnswer,
     CheckedSentence,
@@ -67,6 +68,7 @@ from gristmill.agents.stopping import end_run
 from gristmill.agents.watching import RunNews, RunView, load_view, watch_run
 
 __all__ = [
+    "KEPT_VERDICTS",
     "SPECIALISTS",
     "AgentCapability",
     "AgentMetrics",

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 from rich.text import Text
 
-from gristmill.agents import AskService, Speaker, ask_in_conversation, choose_excerpt, stream_answer
+from gristmill.agents import KEPT_VERDICTS, AskService, Speaker, ask_in_conversation, choose_excerpt, stream_answer
 from gristmill.cli.elsewhere import is_elsewhere, remote
 from gristmill.cli.output import Json, Misused, err, out, say_json, shorten, warn
 from gristmill.cli.scopes import ViewedClient, view_of
@@ -155,19 +155,20 @@ class Teller:
 
 
 def show_sentence(sentence: dict[str, Any]) -> str:
-    """A sentence that is supported, with the numbers of its passages."""
-    if sentence["verdict"] != "supported":
+    """A sentence of the answer, with the numbers of its passages and what is uncertain about it."""
+    if sentence["verdict"] not in KEPT_VERDICTS:
         return ""
-    numbers = dict.fromkeys(f"[{one['number']}]" for one in sentence["citations"])
+    marks = "".join(dict.fromkeys(f"[{one['number']}]" for one in sentence["citations"]))
+    marks += " [partial]" if sentence["verdict"] == "partial" else ""
     body = sentence["text"].rstrip(".!?…")
-    return f"{body} {''.join(numbers)}{sentence['text'][len(body) :] or '.'}"
+    return f"{body} {marks}{sentence['text'][len(body) :] or '.'}"
 
 
 def list_sources(answer: dict[str, Any]) -> Iterator[Text]:
     """The passages that the answer cites: each once, with its words."""
-    places = [cited for one in answer["sentences"] if one["verdict"] == "supported" for cited in one["citations"]] or (
-        answer["passages"][:SHOWN] if answer["kind"] == "passages" else []
-    )
+    places = [
+        cited for one in answer["sentences"] if one["verdict"] in KEPT_VERDICTS for cited in one["citations"]
+    ] or (answer["passages"][:SHOWN] if answer["kind"] == "passages" else [])
     seen: set[tuple[int, int, int]] = set()
     for place in places:
         key = (place["document"], place["page"], place["start"])
@@ -187,5 +188,7 @@ def list_sources(answer: dict[str, Any]) -> Iterator[Text]:
 
 def list_left_out(answer: dict[str, Any]) -> Iterator[Text]:
     for one in answer["sentences"]:
-        if one["verdict"] != "supported" and one["reason"]:
+        if one["verdict"] == "partial":
+            yield Text(f"Not certain: {shorten(one['text'], 120)} {one['reason']}", style="dim")
+        elif one["verdict"] != "supported" and one["reason"]:
             yield Text(f"Left out, {one['verdict']}: {shorten(one['text'], 120)} {one['reason']}", style="dim")

@@ -3,7 +3,6 @@
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from os.path import commonprefix
 
 from gristmill.agents.ask.exchanges import find_exchange
 from gristmill.agents.ask.limits import (
@@ -68,6 +67,7 @@ from gristmill.knowledge import fold
 ENOUGH = 0.5  # the share of a sentence's words that its span must have …
 MAYBE = 0.3  # … or this one, if both mean the same
 FLIPPED = 0.3  # the share of common words that one of two sentences denies, from which they contradict each other
+SHORTEST = 4  # letters of a name that is recognised without its ending
 NEAR = 2  # words between a number and the word that it counts
 # Who is meant stands further away in a text that says I, we or she.
 TELLERS = PRONOUNS | split_words(
@@ -152,17 +152,21 @@ def _judge_by(claim: ComparedClaim, passages: Sequence[Passage], everything: Seq
     return Judgement("supported", spans)
 
 
-def _judge_translated(claim: ComparedClaim, spans: Sequence[SentenceSpan]) -> Judgement:
+def _judge_translated(claim: ComparedClaim, spans: tuple[SentenceSpan, ...]) -> Judgement:
     """Names and values alone prove little: they are the same in “sold” and “founded”."""
     if not any(span.values or _shares_name(claim, span) for span in spans):
-        share = measure_coverage(claim, spans)
-        reason = f"Its passages have {share:.0%} of its words."
-        return Judgement("supported", spans) if share >= ENOUGH else Judgement("unsupported", spans, reason)
+        return Judgement(
+            "unsupported", spans, "The passage is in another language, and has none of its names or values."
+        )
     compared = [compare_meanings(claim, one) for one in spans]
-    for says, verdict in (("opposite", "contradicted"), ("same", "supported"), ("unclear", "partial")):
-        if found := next((one for one in compared if one.says == says), None):
-            return Judgement(verdict, spans, found.reason)
-    return Judgement("unsupported", spans, compared[0].reason)
+    says = {one.says: one.reason for one in reversed(compared)}
+    if "opposite" in says:
+        return Judgement("contradicted", spans, says["opposite"])
+    if "same" in says:
+        return Judgement("supported", spans)
+    if "unclear" in says:
+        return Judgement("partial", spans, says["unclear"])
+    return Judgement("unsupported", spans, says["other"])
 
 
 def _shares_name(claim: ComparedClaim, span: SentenceSpan) -> bool:
@@ -209,10 +213,8 @@ def find_lack(claim: ComparedClaim, spans: Sequence[SentenceSpan], everything: S
 
 def _holds_form(name: str, words: Iterable[str]) -> bool:
     """Whether a text in another language has a name that ends otherwise there: u Splitu, in Split."""
-    return all(
-        any(len(commonprefix((own, other))) >= max(3, min(len(own), len(other)) - 1) for other in words)
-        for own in map(fold, name.split())
-    )
+    there = {word[:-1] for word in words if len(word) >= SHORTEST} | {word for word in words if len(word) >= SHORTEST}
+    return all(own in there or own[:-1] in there for own in map(fold, name.split()) if len(own) >= SHORTEST)
 
 
 def _list_beside(span: SentenceSpan) -> list[str]:

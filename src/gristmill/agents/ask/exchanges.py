@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 from gristmill.agents.ask.meanings import ROLE, find_meanings
 from gristmill.agents.ask.opposites import POLES, find_poles
@@ -63,7 +64,8 @@ SKIPPED = (PRONOUNS | ASKING | frozenset[str]().union(*SHARES.values())) - split
 GENERIC = split_words(
     """company firm business organisation organization contract agreement document letter report man woman person people
     building town city village place product device system project group team author party
-    firma unternehmen gesellschaft vertrag vereinbarung dokument mann frau person gebaude stadt ort produkt gerat projekt
+    firma unternehmen gesellschaft vertrag vereinbarung dokument mann frau person gebaude stadt ort produkt gerat
+    projekt
     spolecnost podnik smlouva dohoda muz zena osoba budova mesto vyrobek
     tvrtka poduzece ugovor sporazum covjek zena osoba zgrada grad proizvod"""
 )
@@ -98,15 +100,15 @@ def find_exchange(claim: Said, sentences: Sequence[Said], about: str) -> tuple[s
     return None
 
 
-def _list_clauses(sentences: Sequence[Said]) -> Iterator[tuple[str, list[Slot], list[Slot]]]:
+def _list_clauses(sentences: Sequence[Said]) -> Iterator[tuple[str, Sequence[Slot], Sequence[Slot]]]:
     """Each clause, its words, and those of the clause before it that a pronoun may stand for."""
-    before: list[Slot] = []
+    before: Sequence[Slot] = ()
     for one in sentences:
         for text in _divide(one.text, CLAUSES):
             slots = _read_slots(text, one.language)
             language = one.language or "en"
             has_pronoun = not fold_words(text).isdisjoint(ONE.get(language, NONE) | SEVERAL.get(language, NONE))
-            yield text, slots, before if has_pronoun else []
+            yield text, slots, before if has_pronoun else ()
             before = slots
 
 
@@ -116,7 +118,7 @@ def _find_intent(claim: str, clause: str) -> tuple[str, str] | None:
     return (claim.strip(" ."), found[0]) if found and not INTENT.search(fold_text(claim)) else None
 
 
-def _list_parts(claim: Said) -> Iterator[list[Slot]]:
+def _list_parts(claim: Said) -> Iterator[Sequence[Slot]]:
     """The parts of a claim that say something by themselves, or the whole claim."""
     text = FRAMES.sub("", claim.text)
     parts = [_read_slots(one, claim.language) for one in _divide(text, PARTS)]
@@ -127,7 +129,8 @@ def _divide(text: str, at: re.Pattern[str]) -> list[str]:
     return [one for one in at.split(text) if one.strip()]
 
 
-def _read_slots(text: str, language: str | None) -> list[Slot]:
+@lru_cache(maxsize=4_096)
+def _read_slots(text: str, language: str | None) -> tuple[Slot, ...]:
     values = [one for one in find_values(text) if one.written[:1].isdigit() or one.kind != "number"]
     names = read_names(text, language)
     found = [
@@ -140,7 +143,7 @@ def _read_slots(text: str, language: str | None) -> list[Slot]:
         is_name = any(one.start <= term.start < one.stop for one in names)
         lead = _read_lead(text, term.start)
         found.append(Slot(term.text, term.term, term.start, term.stop, lead, language, is_name=is_name))
-    return sorted(found, key=lambda one: one.start)
+    return tuple(sorted(found, key=lambda one: one.start))
 
 
 def _read_lead(text: str, at: int) -> str:
@@ -157,6 +160,7 @@ def _measure_share(part: Sequence[Slot], clause: Sequence[Slot], lent: Sequence[
     return sum(map(max, own, borrowed)) / len(part) if any(own) else 0.0
 
 
+@lru_cache(maxsize=50_000)
 def _are_one(one: Slot, other: Slot) -> bool:
     """Whether two words are forms of one word, or may stand for each other."""
     if one.value and other.value:

@@ -1,4 +1,4 @@
-"""What limits a statement: an exception, a duty that is no permission, a period that is no deadline, a mere order in time."""
+"""What limits a statement: an exception, a duty that is no permission, a period that is no deadline, a cause."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -14,8 +14,8 @@ EXCEPT = re.compile(
     r"|uz izuzetak)\b"
 )
 EXCLUDED = re.compile(
-    r"\b(?:excluded|exempt|exempted|not (?:covered|included)|ausgeschlossen|ausgenommen|vyloucen\w*|vynat\w*|iskljucen\w*"
-    r"|izuzet\w*)\b"
+    r"\b(?:excluded|exempt|exempted|not (?:covered|included)|ausgeschlossen|ausgenommen|vyloucen\w*|vynat\w*"
+    r"|iskljucen\w*|izuzet\w*)\b"
 )
 JOINING = split_words(
     """the a an its of and or for der die das dem den des und oder von vom ein eine einem a nebo i ili te"""
@@ -24,12 +24,12 @@ ALL = split_words(
     "all every each everything alle aller allen jeder jede jedes vsichni vsechny vsechna kazdy svi sve svaki"
 )
 MUST = re.compile(
-    r"\b(?:must|shall|ha(?:s|ve|d) to|required to|obliged|obligated|muss|mussen|musst\w*|verpflichtet|musi|povin\w+|mora"
-    r"|moraju|duzan|duzna|duzni|obvezan|obvezna)\b"
+    r"\b(?:must|shall|ha(?:s|ve|d) to|required to|obliged|obligated|muss|mussen|musst\w*|verpflichtet|musi|povin\w+"
+    r"|mora|moraju|duzan|duzna|duzni|obvezan|obvezna)\b"
 )
 MAY = re.compile(
-    r"\b(?:may|can|entitled|allowed|permitted|free to|darf|durfen|kann|konnen|berechtigt|smi|smeji|muze|mohou|opravnen\w*"
-    r"|smije|smiju|moze|mogu|ovlasten\w*)\b"
+    r"\b(?:may|can|entitled|allowed|permitted|free to|darf|durfen|kann|konnen|berechtigt|smi|smeji|muze|mohou"
+    r"|opravnen\w*|smije|smiju|moze|mogu|ovlasten\w*)\b"
 )
 EACH = r"(?:every|each|once every|alle|jede[nrsm]?|kazd\w+|svak\w+)"
 WITHIN = r"(?:within|in|after|for|innerhalb(?: von)?|binnen|nach|seit|do|behem|po dobu|u roku(?: od)?|nakon|tijekom)"

@@ -31,7 +31,12 @@ DEEDS = """
     deliver: deliver* suppl* | liefer* geliefert* | doda* doruc* | isporu* dostav*
     send: send sends sent sending ship shipped dispatch* | schick* geschickt* send* gesendet* gesandt* versand*
     + versend* | posla* posil* odesl* zasla* | posla* salje* slati
-    sign: sign signs signed signing signature* | unterschr* unterzeichn* | podeps* podepis* | potpis*
+    install: install* mount* hang hangs hung fitted | montier* installier* eingebaut* einbau* aufgehangt* | namontov*
+    + instal* zaves* | montir* instal* ugradi*
+    provide: provid* keep keeps kept available | bereitstell* bereitgestellt* stellt bereit | poskyt* zajist* | osigura*
+    + pruzi* pruza*
+    sign: sign signs signed signing signature* conclud* | unterschr* unterzeichn* abgeschlossen* | podeps* podepis*
+    + | potpis*
     repair: repair* mend mended fix fixed fixes restor* | reparier* repariert* instand* ausgebesser* | oprav* |
     + popravi* popravlj*
     replace: replac* exchang* swap* | ersetz* ausgetauscht* austausch* ausgewechselt* | vymen* nahra* | zamijen*
@@ -87,10 +92,14 @@ DEEDS = """
     + prover* | provjer* pregled*
     cover: cover* | deckt* gedeckt* abgedeckt* | kryje pokryv* vztahuj* | pokriva* obuhva*
     win_over: support supports supported | unterstutz* | podpor* | podrza* podrzava*
-    last: last lasts lasted | dauert* gedauert* | trva* | traj*
 """
-# What is spoken of.
+# What is spoken of, and verbs that say little of it: other words say the same.
 THINGS = """
+    amount_to: amounts amounted comes totals equals | betragt betrug* belauft* belief | cini cinil* | iznosi* iznosil*
+    apply: valid applies apply applied runs run term | gilt gelten gultig* lauft laufzeit | plati platn* uzavren*
+    + | vrijedi* sklopljen*
+    happen: scheduled planned happens | statt geplant* angesetzt* | kona konal* planovan* | odrzava* planiran*
+    last: last lasts lasted runs run term | dauert* gedauert* lauft | trva* | traj*
     contract: contract* agreement* | vertrag* vereinbarung* | smlouv* dohod* | ugovor* sporazum*
     invoice: invoice* bill bills | rechnung* | faktur* uct* | racun* faktur*
     amount: amount* sum sums | betrag* summe* | castk* suma sumu | iznos* svot*
@@ -114,6 +123,8 @@ THINGS = """
     day: day days | tag tage tagen tags | den dny dnu dni | dan dana
     people: people person persons | mensch* leute person* | lid* osob* | ljud* osob*
     warranty: warrant* guarantee* | garantie* gewahrleistung* | zaruk* zarucn* | jamstv* garancij*
+    leave_of: vacation* holiday* leave | urlaub* ferien | dovolen* | odmor*
+    trial: trial* test tests | probe* test* versuch* | zkous* test* | proba probni test*
     town: town* city cities | stadt stadte | mest* | grad gradu grada
 """
 # Who does it in a contract: exchanged, the same words bind somebody else.
@@ -139,8 +150,8 @@ ROLES = """
     + ravnatelj*
 """
 OPPOSITE = """
-    buy sell | pay receive | begin end | hire dismiss | rise fall | approve reject | allow forbid | open close | win lose
-    | born die | send receive | build destroy | sign terminate
+    buy sell | pay receive | begin end | hire dismiss | rise fall | approve reject | allow forbid | open close
+    | win lose | born die | send receive | build destroy | sign terminate
 """
 APART = frozenset(pair for one in OPPOSITE.split("|") for a, b in [one.split()] for pair in ((a, b), (b, a)))
 

@@ -8,7 +8,7 @@ from gristmill.ids import ChunkId, DocumentId
 
 # partial: the passage is in another language, and only names and figures were compared
 Verdict = Literal["supported", "partial", "unsupported", "contradicted"]
-KEPT: frozenset[Verdict] = frozenset(("supported", "partial"))  # the verdicts of sentences that make an answer
+KEPT_VERDICTS: frozenset[Verdict] = frozenset(("supported", "partial"))  # the verdicts of sentences that make an answer
 Kind = Literal["answer", "unknown", "passages"]  # sentences; I don't know; no model is configured, or it failed
 
 
@@ -81,7 +81,7 @@ class CheckedAnswer:
     @property
     def citations(self) -> tuple[Citation, ...]:
         """Of the sentences that are shown, each once."""
-        shown = (cited for one in self.sentences if one.verdict in KEPT for cited in one.citations)
+        shown = (cited for one in self.sentences if one.verdict in KEPT_VERDICTS for cited in one.citations)
         return tuple(dict.fromkeys(shown))
 
 

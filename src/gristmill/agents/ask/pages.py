@@ -13,7 +13,7 @@ from gristmill.agents.ask import conversations as store
 from gristmill.agents.ask.answering import LONGEST_QUESTION, check_question
 from gristmill.agents.ask.api import LONGEST_STREAM, asking_of, speaker_of
 from gristmill.agents.ask.conversations import Conversation, ConversationId, StoredMessage
-from gristmill.agents.ask.model import KEPT
+from gristmill.agents.ask.model import KEPT_VERDICTS
 from gristmill.agents.ask.shapes import AnswerShape, CitationShape, PassageShape, SentenceShape, shape_stored
 from gristmill.agents.ask.talking import Speaker
 from gristmill.scopes import list_clients
@@ -47,7 +47,7 @@ class ShownTurn:
 
     def _is_shown(self, one: SentenceShape) -> bool:
         says_something = bool(one.citations) or not one.reason.startswith("It says nothing")
-        return one.verdict in KEPT or (self.unsupported == "flag" and says_something)
+        return one.verdict in KEPT_VERDICTS or (self.unsupported == "flag" and says_something)
 
     @property
     def passages(self) -> Sequence[PassageShape]:

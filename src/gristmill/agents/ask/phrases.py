@@ -2,7 +2,7 @@
 
 import re
 
-from gristmill.agents.ask.model import KEPT, Verdict
+from gristmill.agents.ask.model import KEPT_VERDICTS, Verdict
 
 UNKNOWN = {
     "en": "I don't know: nothing that is stored answers this.",
@@ -147,4 +147,6 @@ def name_language(code: str | None) -> str:
 
 def admits_ignorance(sentence: str, verdict: Verdict) -> bool:
     """Whether a sentence says that the answer is not known, and not that something is not so."""
-    return IGNORANCE.search(sentence) is not None or (verdict not in KEPT and LACK.search(sentence) is not None)
+    return IGNORANCE.search(sentence) is not None or (
+        verdict not in KEPT_VERDICTS and LACK.search(sentence) is not None
+    )

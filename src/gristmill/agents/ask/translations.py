@@ -1,4 +1,4 @@
-"""Compares a claim with a passage in another language: by the meanings of words, where names and figures prove little."""
+"""Compares a claim with a passage in another language by the meanings of its words."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
