@@ -100,6 +100,26 @@ THINGS = """
     + | vrijedi* sklopljen*
     happen: scheduled planned happens | statt geplant* angesetzt* | kona konal* planovan* | odrzava* planiran*
     last: last lasts lasted runs run term | dauert* gedauert* lauft | trva* | traj*
+    inform: inform* notif* tell tells told advise* | informier* benachrichtig* mitteil* mitgeteilt*
+    + | informova* oznam* sdel*
+    + | obavijest* obavjest* javi*
+    propose: propos* suggest* recommend* | vorschlag* vorgeschlagen* empfiehlt empfohlen* empfehl* | navrh* doporuc*
+    + | predloz* predlaz* preporuc*
+    need: need needs needed requir* necessary | braucht brauchen benotig* erforder* | potreb* vyzad*
+    + | treba potreb* zahtij*
+    explain: explain* describ* | erklar* erlauter* beschreib* | vysvetl* popis* | objasn* opis*
+    ask: ask asks asked request* demand* | bittet bat gebeten* verlang* forder* | zada pozada* poprosi*
+    + | moli zamoli* trazi*
+    complete: complet* finish* | fertig* abgeschlossen* vollende* | dokonc* hotov* | dovrs* zavrs* gotov*
+    prepare: prepar* draft* | vorbereit* entwarf entworfen* entwirft | priprav* | priprem*
+    show: show shows showed shown indicat* display* | zeigt* gezeigt* anzeig* angezeigt* | ukaz* zobraz*
+    + | pokaz* prikaz*
+    use: use uses used using utilis* utiliz* | verwend* benutz* nutzt* genutzt* | pouzi* uziva* | koristi* upotreb*
+    store: stor* keep keeps kept | lagert* gelagert* aufbewahr* | sklad* uchova* | cuva* skladist*
+    stop: stop stops stopped halt* switch | stoppt* gestoppt* anhalt* angehalten* | zastav* | zaustav*
+    improve: improv* enhanc* better | verbesser* | zleps* | poboljs*
+    pay_back: refund* reimburs* repaid repay* | erstatte* ruckerstatt* | refund* vrat* | refund* vrat*
+    hurt: injur* hurt wounded | verletz* | zran* | ozlij* ranj*
     contract: contract* agreement* | vertrag* vereinbarung* | smlouv* dohod* | ugovor* sporazum*
     invoice: invoice* bill bills | rechnung* | faktur* uct* | racun* faktur*
     amount: amount* sum sums | betrag* summe* | castk* suma sumu | iznos* svot*

@@ -122,6 +122,7 @@ def _list_triples(said: Said) -> Iterator[tuple[str, str, str]]:
 # --- by whom: drafted by Anna and signed by Bob
 
 AGENT = re.compile(r"\b(?:by|von|durch|od strane|par|por)\s", re.IGNORECASE)
+AND_BY = re.compile(r"(?:,|\b(?:and|und|a|i|et|y))\s$", re.IGNORECASE)
 CHAIN = re.compile(r"\s?,?\s?(?:and|und|a|i|et|y|&|,)\s", re.IGNORECASE)
 
 
@@ -140,11 +141,14 @@ def find_other_agent(claim: Said, said: Said) -> str:
 
 def _find_agents(said: Said) -> Iterator[tuple[str, list[str]]]:
     """Each verb that names follow with “by”, and these names."""
+    verb = ""
     for match in AGENT.finditer(said.text):
         names = _take_chain(said, match.end())
         before = [one.term for one in said.terms if one.stop <= match.start()]
-        if names and before:
-            yield before[-1], names
+        if not (verb and AND_BY.search(said.text, 0, match.start())):  # signed by Anna for Acme and by Bob
+            verb = before[-1] if before else ""
+        if names and verb:
+            yield verb, names
 
 
 def _take_chain(said: Said, start: int) -> list[str]:
