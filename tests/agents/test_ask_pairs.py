@@ -5,6 +5,7 @@ from evidence import passage
 from unseen_pairs import UNSEEN_FALSE, UNSEEN_TRUE, Pair
 
 from gristmill.agents.ask.checking import check_sentence
+from gristmill.agents.ask.model import KEPT_VERDICTS
 
 # what the sentence says is false, or is not said, by the passage behind it …
 FALSE = [
@@ -861,9 +862,34 @@ def test_where_only_names_and_figures_agree_across_languages_it_is_said_so(text:
     assert (sentence.verdict, "only names and figures" in sentence.reason) == ("partial", True)
 
 
+NOT_SURE = [
+    ("de", "Anna Novak gründete 1924 die Schule in Brno.", "Anna Novak founded the mill in Brno in 1924."),
+    ("de", "Globex kaufte Acme im Jahr 2019.", "Acme bought Globex in 2019."),
+    ("de", "Acme wurde 2019 von Globex gekauft.", "Acme bought Globex in 2019."),
+    ("cs", "Acme zaplatila 500 EUR za květiny.", "Acme paid EUR 500 for the ventilation."),
+]
+
+
+@pytest.mark.parametrize(("language", "text", "said"), NOT_SURE)
+def test_one_common_verb_does_not_support_another_object_or_other_roles(language: str, text: str, said: str) -> None:
+    assert judge(text, said, language, "en") == "partial"
+
+
+def test_a_passive_says_the_same_in_another_language() -> None:
+    assert judge("Globex wurde 2019 von Acme gekauft.", "Acme bought Globex in 2019.", "de", "en") == "supported"
+
+
+@pytest.mark.parametrize("answer", ["Ja.", "Nein."])
+def test_a_bare_yes_or_no_supports_nothing_where_only_names_agree(answer: str) -> None:
+    said = passage("Anna Berg painted a picture in Linz in 1924.")
+    asked = "Malte Anna Berg 1924 in Linz ein Bild?"
+    sentence, _ = check_sentence(answer, (1,), [said], question=asked, language="de")
+    assert sentence.verdict == ("partial" if answer == "Ja." else "unsupported")
+
+
 def test_most_pairs_that_no_rule_was_made_for_are_judged_rightly() -> None:
     """They are read by nobody who changes a rule: their share says how the rules do on what comes next."""
     refused = [judge(text, said, language, spoken) != "supported" for language, text, spoken, said in UNSEEN_FALSE]
-    kept = [judge(text, said, language, spoken) == "supported" for language, text, spoken, said in UNSEEN_TRUE]
+    kept = [judge(text, said, language, spoken) in KEPT_VERDICTS for language, text, spoken, said in UNSEEN_TRUE]
     assert sum(refused) >= 20, f"{sum(refused)} of {len(refused)}"
     assert sum(kept) >= 19, f"{sum(kept)} of {len(kept)}"

@@ -108,3 +108,101 @@ UNSEEN_TRUE: list[Pair] = [
     ("hr", "Acme je prodao mlin za 90.000 EUR.", "en", "Acme sold the mill for EUR 90,000."),
     ("en", "Globex delivers the valves by 1 June 2027.", "de", "Globex liefert die Ventile bis 1. Juni 2027."),
 ]
+
+# Written after the rules for exchanged words and for other languages, and before anything was changed for them.
+UNSEEN_FALSE += [
+    (
+        "en",
+        "The insurer must report the damage within three days.",
+        "en",
+        "The policyholder must report the damage within three days.",
+    ),
+    (
+        "en",
+        "The gearbox is covered by the guarantee.",
+        "en",
+        "The guarantee covers all moving parts with the exception of the gearbox.",
+    ),
+    (
+        "en",
+        "Lars takes care of the catering.",
+        "en",
+        "Lars takes care of the invitations. Mona takes care of the catering.",
+    ),
+    ("en", "The contractor can store material in the yard.", "en", "The contractor must store material in the yard."),
+    (
+        "en",
+        "Turn the lower knob to the left to drain the boiler.",
+        "en",
+        "Turn the lower knob to the right to drain the boiler.",
+    ),
+    (
+        "en",
+        "The invoice of EUR 640 was rejected by accounting.",
+        "en",
+        "The invoice of EUR 640 was rejected by the warehouse.",
+    ),
+    ("en", "The audit was postponed due to the strike.", "en", "The audit was postponed after the strike."),
+    (
+        "en",
+        "Backups are kept for 14 days in Frankfurt.",
+        "en",
+        "Backups are kept for 14 days in Dublin; logs are kept for 30 days in Frankfurt.",
+    ),
+    ("de", "Der Architekt haftet für Schäden am Dach.", "de", "Der Bauherr haftet für Schäden am Dach."),
+    ("de", "Die Wartung erfolgt innerhalb von sechs Monaten.", "de", "Die Wartung erfolgt alle sechs Monate."),
+    ("de", "Der Kurs findet am Freitag in Graz statt.", "de", "Der Kurs findet am Dienstag in Graz statt."),
+    ("cs", "Faktury schvaluje účetní.", "cs", "Faktury schvaluje ředitel."),
+    ("hr", "Skladište u Rijeci zatvara se u lipnju.", "hr", "Skladište u Zadru zatvara se u lipnju."),
+    ("de", "Herr Weiss hat am 2. Mai 2026 die Pumpe ersetzt.", "en", "Mr Weiss inspected the pump on 2 May 2026."),
+    ("cs", "Banka Orel půjčila firmě Lipa 20 000 EUR.", "en", "Lipa repaid EUR 20,000 to the bank Orel."),
+    ("hr", "Marta Kos dala je otkaz 1. rujna 2025.", "en", "Marta Kos was promoted on 1 September 2025."),
+]
+UNSEEN_TRUE += [
+    (
+        "en",
+        "The damage has to be reported within three days by the policyholder.",
+        "en",
+        "The policyholder must report the damage within three days.",
+    ),
+    (
+        "en",
+        "The gearbox is not covered.",
+        "en",
+        "The guarantee covers all moving parts with the exception of the gearbox.",
+    ),
+    (
+        "en",
+        "Mona is in charge of the catering.",
+        "en",
+        "Lars takes care of the invitations. Mona takes care of the catering.",
+    ),
+    ("en", "Material must be stored in the yard.", "en", "The contractor must store material in the yard."),
+    (
+        "en",
+        "To drain the boiler, turn the lower knob to the right.",
+        "en",
+        "Turn the lower knob to the right to drain the boiler.",
+    ),
+    (
+        "en",
+        "The warehouse rejected the invoice of EUR 640.",
+        "en",
+        "The invoice of EUR 640 was rejected by the warehouse.",
+    ),
+    (
+        "en",
+        "Logs are stored in Frankfurt for 30 days.",
+        "en",
+        "Backups are kept for 14 days in Dublin; logs are kept for 30 days in Frankfurt.",
+    ),
+    ("en", "The company employs 120 people in Linz.", "en", "At its seat in Linz, the company has 120 employees."),
+    ("en", "The new rules apply from 1 July.", "en", "From 1 July the new rules are in force."),
+    ("de", "Für Schäden am Dach haftet der Bauherr.", "de", "Der Bauherr haftet für Schäden am Dach."),
+    ("de", "Alle sechs Monate wird gewartet.", "de", "Die Wartung erfolgt alle sechs Monate."),
+    ("de", "Der Kurs ist am Dienstag in Graz.", "de", "Der Kurs findet am Dienstag in Graz statt."),
+    ("cs", "Ředitel schvaluje faktury.", "cs", "Faktury schvaluje ředitel."),
+    ("hr", "U lipnju se zatvara skladište u Zadru.", "hr", "Skladište u Zadru zatvara se u lipnju."),
+    ("de", "Herr Weiss hat am 2. Mai 2026 die Pumpe geprüft.", "en", "Mr Weiss inspected the pump on 2 May 2026."),
+    ("hr", "Marta Kos promaknuta je 1. rujna 2025.", "en", "Marta Kos was promoted on 1 September 2025."),
+]

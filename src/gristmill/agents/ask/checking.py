@@ -111,6 +111,8 @@ def _judge_plain_answer(
     judged = judge(ComparedClaim(question, language), cited, passages)
     if is_yes or judged.verdict == "unsupported":
         return judged
+    if judged.verdict == "partial":  # names and figures agree with a yes and with a no
+        return Judgement("unsupported", judged.spans, judged.reason)
     other: Verdict = "contradicted" if judged.verdict == "supported" else "supported"
     return Judgement(other, judged.spans, "The passage says yes." if other == "contradicted" else "")
 
@@ -123,8 +125,8 @@ def judge(claim: ComparedClaim, cited: Sequence[int], passages: Sequence[Passage
     if first is not None and first.verdict == "supported":
         return first
     best = _judge_by(claim, passages, passages)
-    # what is contradicted where the model says it read it is contradicted, unless another passage supports it
-    if first is not None and first.verdict == "contradicted" and best.verdict != "supported":
+    # what the passage that the model names says of it holds, unless another passage supports it
+    if first is not None and first.verdict in ("contradicted", "partial") and best.verdict != "supported":
         return first
     return best
 
@@ -154,10 +156,6 @@ def _judge_by(claim: ComparedClaim, passages: Sequence[Passage], everything: Seq
 
 def _judge_translated(claim: ComparedClaim, spans: tuple[SentenceSpan, ...]) -> Judgement:
     """Names and values alone prove little: they are the same in “sold” and “founded”."""
-    if not any(span.values or _shares_name(claim, span) for span in spans):
-        return Judgement(
-            "unsupported", spans, "The passage is in another language, and has none of its names or values."
-        )
     compared = [compare_meanings(claim, one) for one in spans]
     says = {one.says: one.reason for one in reversed(compared)}
     if "opposite" in says:
@@ -165,13 +163,16 @@ def _judge_translated(claim: ComparedClaim, spans: tuple[SentenceSpan, ...]) -> 
     if "same" in says:
         return Judgement("supported", spans)
     if "unclear" in says:
-        return Judgement("partial", spans, says["unclear"])
+        verdict: Verdict = "partial" if any(_shares_name_or_value(claim, one) for one in spans) else "unsupported"
+        return Judgement(verdict, spans, says["unclear"])
     return Judgement("unsupported", spans, says["other"])
 
 
-def _shares_name(claim: ComparedClaim, span: SentenceSpan) -> bool:
+def _shares_name_or_value(claim: ComparedClaim, span: SentenceSpan) -> bool:
     there = fold_words(span.text)
-    return any(holds_name(name.text, there) for name in claim.names)
+    is_named = any(holds_name(name.text, there) for name in claim.names)
+    # German writes all nouns with capitals: there, a name is what another language writes with one as well
+    return bool(span.values) or is_named or any(one.text[:1].isupper() and one.text in span.text for one in span.terms)
 
 
 def _find_exchange(claim: ComparedClaim, spans: Sequence[SentenceSpan]) -> tuple[str, str] | None:
@@ -213,11 +214,13 @@ def find_lack(claim: ComparedClaim, spans: Sequence[SentenceSpan], everything: S
 
 def _holds_form(name: str, words: Iterable[str]) -> bool:
     """Whether a text in another language has a name that ends otherwise there: u Splitu, in Split."""
-    there = {word[:-1] for word in words if len(word) >= SHORTEST} | {word for word in words if len(word) >= SHORTEST}
-    return all(own in there or own[:-1] in there for own in map(fold, name.split()) if len(own) >= SHORTEST)
+    there = {form for word in words if len(word) >= SHORTEST for form in (word, word[:-1])}
+    own = [word for word in map(fold, name.split()) if len(word) >= SHORTEST]
+    return bool(own) and all(word in there or word[:-1] in there for word in own)
 
 
 def _list_beside(span: SentenceSpan) -> list[str]:
+    """The sentences of a span and those around it."""
     around = _read_around(span)
     return [around[slice(*one)] for one in find_spans(around)]
 

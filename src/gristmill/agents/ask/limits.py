@@ -6,11 +6,10 @@ from collections.abc import Iterator, Sequence
 from gristmill.agents.ask.polarity import ANY_NEGATION, fold_text
 from gristmill.agents.ask.values import are_equal, find_values
 from gristmill.agents.ask.words import Term, are_alike, fold_words, read_terms, split_words
-from gristmill.knowledge import fold
 
 EXCEPT = re.compile(
     r"\b(?:except(?:ing)?(?: for)?|excluding|other than|apart from|aside from|with the exception of|save for|but not"
-    r"|ausser|ausgenommen|mit ausnahme|abgesehen von|ohne|krome|vyjma|s vyjimkou|osim|izuzev|uz iznimku|s iznimkom"
+    r"|ausser|ausgenommen|mit ausnahme|abgesehen von|krome|vyjma|s vyjimkou|osim|izuzev|uz iznimku|s iznimkom"
     r"|uz izuzetak)\b"
 )
 EXCLUDED = re.compile(
@@ -31,6 +30,7 @@ MAY = re.compile(
     r"\b(?:may|can|entitled|allowed|permitted|free to|darf|durfen|kann|konnen|berechtigt|smi|smeji|muze|mohou"
     r"|opravnen\w*|smije|smiju|moze|mogu|ovlasten\w*)\b"
 )
+MONTH = re.compile(r"\bMay\b")  # no permission
 EACH = r"(?:every|each|once every|alle|jede[nrsm]?|kazd\w+|svak\w+)"
 WITHIN = r"(?:within|in|after|for|innerhalb(?: von)?|binnen|nach|seit|do|behem|po dobu|u roku(?: od)?|nakon|tijekom)"
 PACE = re.compile(rf"\b(?:(?P<each>{EACH})|(?P<within>{WITHIN}))\s(?:the\s|of\s)?$")
@@ -55,12 +55,14 @@ def find_exception(claim: str, text: str, language: str | None, beside: Sequence
     if found or (left_out and fold_words(claim) & ALL):
         return (found or left_out[0]).text
     there = read_terms(text, language)
-    for other in beside:
-        if EXCLUDED.search(fold_text(other)):
-            names = [one for one in read_terms(other, language) if not EXCLUDED.search(fold(one.text))]
-            if found := next((one for one in names if _has(ours, one) and not _has(there, one)), None):
-                return found.text
-    return ""
+    excluded = (one for other in beside for one in _find_excluded(other, language))
+    return next((one.text for one in excluded if _has(ours, one) and not _has(there, one)), "")
+
+
+def _find_excluded(text: str, language: str | None) -> Iterator[Term]:
+    """What a sentence calls excluded: the battery is excluded (from the warranty)."""
+    if match := EXCLUDED.search(fold_text(text)):
+        yield from read_terms(fold_text(text)[: match.start()], language)
 
 
 def repeats_exception(claim: str, text: str, language: str | None) -> bool:
@@ -70,7 +72,11 @@ def repeats_exception(claim: str, text: str, language: str | None) -> bool:
 
 
 def is_permission(text: str) -> bool:
-    return MAY.search(fold_text(text)) is not None
+    return MAY.search(_fold_duty(text)) is not None
+
+
+def _fold_duty(text: str) -> str:
+    return fold_text(MONTH.sub("", text))
 
 
 def _is_limited(text: str) -> bool:
@@ -97,7 +103,7 @@ def _has(terms: Sequence[Term], one: Term) -> bool:
 
 def find_other_duty(claim: str, text: str) -> str:
     """The word of a text that demands what the claim allows, or allows what it demands."""
-    ours, there = fold_text(claim), fold_text(text)
+    ours, there = _fold_duty(claim), _fold_duty(text)
     if fold_words(claim) & ANY_NEGATION or fold_words(text) & ANY_NEGATION:
         return ""  # must not and may not are the same
     for mine, other in ((MUST, MAY), (MAY, MUST)):

@@ -6,7 +6,9 @@ from functools import lru_cache
 from gristmill.agents.ask.words import WORD
 from gristmill.knowledge import fold
 
-SPOKEN = ("en", "de", "cs", "hr")  # their order in each line; a star stands for any ending, all words are folded
+# Each line is a meaning and its words in these languages; a star stands for any ending. All words are folded: without
+# case and accents. A line that begins with “+” goes on with the line before it.
+SPOKEN = ("en", "de", "cs", "hr")
 # What somebody does, or what happens: a passage that only says something else of the same names supports nothing.
 DEEDS = """
     found: found founded founder founding establish* | grunden grundet* grundung gegrundet* | zaloz* zaklada* |
@@ -22,13 +24,13 @@ DEEDS = """
     + zahaj* | poci* zapoc* pocet*
     end: end ends ended ending expir* | endet* endend* endete* ablauf* lauft | konci* skonci* ukonc* vyprs* | zavrs*
     + istje* istice* isteka*
-    terminate: terminat* cancel* cancell* | kundig* gekundigt* storn* | vypove* vypovi* zrusi* zrusen* | otkaz* raski*
+    terminate: terminat* cancel* | kundig* gekundigt* storn* | vypove* vypovi* zrusi* zrusen* | otkaz* raski*
     arrest: arrest* detain* jailed imprison* | verhaft* festgenommen inhaftiert* | zatce* zatkl* uvezn* | uhiti*
     + uhicen* uhapsi* zatvoren*
     convict: convict* sentenced | verurteil* | odsoud* odsouzen* | osudi* osuden*
     die: die dies died dead death | starb* stirbt gestorben* verstarb* tod | zemrel* umr* umrel* | umr* preminu*
     born: born birth | geboren* geburt | narodi* narozen* | roden* rodi*
-    deliver: deliver* suppl* | liefer* geliefert* | doda* doruc* | isporu* dostav*
+    deliver: deliver* supply supplies supplied | liefer* geliefert* | doda* doruc* | isporu* dostav*
     send: send sends sent sending ship shipped dispatch* | schick* geschickt* send* gesendet* gesandt* versand*
     + versend* | posla* posil* odesl* zasla* | posla* salje* slati
     install: install* mount* hang hangs hung fitted | montier* installier* eingebaut* einbau* aufgehangt* | namontov*
@@ -52,7 +54,7 @@ DEEDS = """
     + snizi*
     hire: hire hires hired hiring recruit* employ employs | einstell* eingestellt* stellt | prija* najim* zamestna* |
     + zaposli* zaposlj*
-    dismiss: dismiss* fire fired fires lay laid layoff* | entlass* entliess* | propou* propust* | otpust* otpus*
+    dismiss: dismiss* fired layoff* | entlass* entliess* | propou* propust* | otpust* otpus*
     resign: resign* | zurucktr* zuruckgetreten* trat | odstoup* rezign* | podnio ostavku
     promote: promot* | befordert* beforder* | povys* | promaknu* unaprij*
     approve: approv* accept* authoris* authoriz* | genehmig* gebilligt* bewillig* angenommen* akzeptier* | schval*
@@ -61,7 +63,7 @@ DEEDS = """
     allow: allow* permit* | erlaub* gestatt* zulass* | povol* dovol* | dopus* dozvol*
     forbid: forbid* forbad* forbidden prohibit* ban banned | verboten* verbiet* untersag* | zakaz* | zabran*
     open: open opens opened opening | offn* geoffnet* eroffn* offen | otevr* otevir* | otvor* otvar*
-    close: close closes closed closing shut | schliess* schloss geschlossen* | zavr* zavir* | zatvor* zatvar*
+    close: close closes closed closing shut | schliess* schloss geschlossen* | zavr* zavir* | zatvor* zatvoren* zatvar*
     win: win wins won | gewann* gewinnt gewonnen* | vyhra* zvitez* | pobijedi* osvoji*
     lose: lose loses lost | verlor* verliert* | prohra* ztrati* | izgubi*
     lead: lead leads led leading manage manages managed head heads headed | leitet* geleitet* fuhrt* gefuhrt* | vede
@@ -73,7 +75,7 @@ DEEDS = """
     meet: meet meets met | traf trafen trifft getroffen* | setka* potka* sesl* | sreo srela susre* sasta*
     write: write writes wrote written author | schrieb* schreib* geschrieben* verfasst* | napsa* psal* pise | napisa*
     + pise pisao pisala
-    send_back: return returned returns | zuruckgesandt* zuruckgeschickt* zuruckgegeben* | vrati* vracen* | vrati*
+    return: return returned returns | zuruckgesandt* zuruckgeschickt* zuruckgegeben* | vrati* vracen* | vrati*
     + vracen*
     visit: visit* | besuch* | navstiv* | posjeti* posjecu*
     marry: marry married marries | heiratet* geheiratet* | ozeni* vdala provdal* | ozeni* udala vjenca*
@@ -91,11 +93,11 @@ DEEDS = """
     check: check* inspect* review* examin* verif* | pruf* gepruft* uberpruf* kontrollier* | kontrolu* zkontrol*
     + prover* | provjer* pregled*
     cover: cover* | deckt* gedeckt* abgedeckt* | kryje pokryv* vztahuj* | pokriva* obuhva*
-    win_over: support supports supported | unterstutz* | podpor* | podrza* podrzava*
+    support: support supports supported | unterstutz* | podpor* | podrza* podrzava*
 """
 # What is spoken of, and verbs that say little of it: other words say the same.
 THINGS = """
-    amount_to: amounts amounted comes totals equals | betragt betrug* belauft* belief | cini cinil* | iznosi* iznosil*
+    total: amounts amounted comes totals equals | betragt betrug* belauft* belief | cini cinil* | iznosi* iznosil*
     apply: valid applies apply applied runs run term | gilt gelten gultig* lauft laufzeit | plati platn* uzavren*
     + | vrijedi* sklopljen*
     happen: scheduled planned happens | statt geplant* angesetzt* | kona konal* planovan* | odrzava* planiran*
@@ -118,14 +120,16 @@ THINGS = """
     store: stor* keep keeps kept | lagert* gelagert* aufbewahr* | sklad* uchova* | cuva* skladist*
     stop: stop stops stopped halt* switch | stoppt* gestoppt* anhalt* angehalten* | zastav* | zaustav*
     improve: improv* enhanc* better | verbesser* | zleps* | poboljs*
-    pay_back: refund* reimburs* repaid repay* | erstatte* ruckerstatt* | refund* vrat* | refund* vrat*
+    refund: refund* reimburs* repaid repay* | erstatte* ruckerstatt* | refund* vrat* | refund* vrat*
     hurt: injur* hurt wounded | verletz* | zran* | ozlij* ranj*
     contract: contract* agreement* | vertrag* vereinbarung* | smlouv* dohod* | ugovor* sporazum*
+    offer: offer* quot* | angebot* | nabid* | ponud*
+    tax: tax taxes vat | steuer* mehrwertsteuer* | dan dane dph | porez* pdv
     invoice: invoice* bill bills | rechnung* | faktur* uct* | racun* faktur*
     amount: amount* sum sums | betrag* summe* | castk* suma sumu | iznos* svot*
-    price: price* | preis* | cen* | cijen*
+    price: price* | preis* | cena ceny cene cenu cen cenou cenik* | cijen*
     fee: fee fees charge charges | gebuhr* | poplat* | naknad* pristojb*
-    rent_due: rent rents | miete mieten mietzins* | najem* najemne* | najamnin*
+    rental: rent rents | miete mieten mietzins* | najem* najemne* | najamnin*
     notice: notice* | kundigungsfrist* frist* | vypovedn* lhut* | otkazn* rok
     money: money budget | geld* budget* | penize penez rozpocet* rozpoct* | novac novca proracun*
     company: company companies firm firms business | firma firmen unternehmen* gesellschaft* betrieb* | firm*
@@ -143,7 +147,7 @@ THINGS = """
     day: day days | tag tage tagen tags | den dny dnu dni | dan dana
     people: people person persons | mensch* leute person* | lid* osob* | ljud* osob*
     warranty: warrant* guarantee* | garantie* gewahrleistung* | zaruk* zarucn* | jamstv* garancij*
-    leave_of: vacation* holiday* leave | urlaub* ferien | dovolen* | odmor*
+    vacation: vacation* holiday* leave | urlaub* ferien | dovolen* | odmor*
     trial: trial* test tests | probe* test* versuch* | zkous* test* | proba probni test*
     town: town* city cities | stadt stadte | mest* | grad gradu grada
 """
@@ -151,14 +155,14 @@ THINGS = """
 ROLES = """
     tenant: tenant* lessee* | mieter* pachter* | najemc* | najmoprim* stanar* zakupni*
     landlord: landlord* lessor* | vermieter* verpachter* | pronajim* | najmodav* stanodav* zakupodav*
-    buyer: buyer* purchaser* | kaufer* erwerber* | kupujic* | kup* kupac
+    buyer: buyer* purchaser* | kaufer* erwerber* | kupujic* kupec kupce | kup* kupac
     seller: seller* vendor* | verkaufer* | prodavaj* prodejc* | prodavatelj*
     customer: customer* client* | kunde kunden kundin* auftraggeber* | zakazn* klient* odberat* | kupac klijent*
     + narucitelj*
     supplier: supplier* provider* contractor* | lieferant* auftragnehmer* | dodavatel* | dobavljac* izvodac*
     employer: employer* | arbeitgeber* | zamestnavat* | poslodav*
     employee: employee* worker* staff | arbeitnehmer* mitarbeiter* angestellt* beschaftigt* | zamestnan* | zaposleni*
-    + radni*
+    + radnik* radnic*
     licensor: licensor* | lizenzgeber* | poskytovatel* | davatelj*
     licensee: licensee* | lizenznehmer* | nabyvatel* | stjecatel*
     insurer: insurer* | versicherer* | pojistovn* | osiguravatelj*
@@ -174,7 +178,6 @@ OPPOSITE = """
     | win lose | born die | send receive | build destroy | sign terminate
 """
 APART = frozenset(pair for one in OPPOSITE.split("|") for a, b in [one.split()] for pair in ((a, b), (b, a)))
-
 
 Table = dict[str, dict[str, frozenset[str]]]  # for each language the meanings of its words
 

@@ -1,16 +1,22 @@
 """Compares a claim with a passage in another language by the meanings of its words."""
 
-from collections.abc import Iterable
+import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from gristmill.agents.ask.exchanges import LIGHT, PLACED
 from gristmill.agents.ask.meanings import APART, DEED, NEGATED, ROLE, find_meanings, read_meanings
-from gristmill.agents.ask.polarity import walk_words
-from gristmill.agents.ask.spans import ComparedClaim, SentenceSpan, find_nearest, measure
+from gristmill.agents.ask.polarity import ANY_NEGATION, walk_words
+from gristmill.agents.ask.spans import ComparedClaim, SentenceSpan, find_nearest
 from gristmill.agents.ask.words import Term
 from gristmill.knowledge import fold
 
-ENOUGH = 0.5  # the share of a claim that the passage must have, in whatever words
+NAMES_ONLY = "The passage is in another language: only names and figures were compared."
+SLIGHT = frozenset(("year", "month", "week", "day", "company", "total", "apply", "happen", "last"))  # they say little
+PASSIVE = re.compile(
+    r"\bby\s(?:the\s)?[A-Z]|\b(?:wurden?|wird|werden|ist|sind)\b.*\b(?:von|vom|durch)\s\w|\bod strane\s"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,51 +27,62 @@ class Comparison:
     reason: str = ""
 
 
-UNCLEAR = Comparison("unclear", "The passage is in another language: only names and figures were compared.")
-
-
 def is_translated(claim: ComparedClaim, span: SentenceSpan) -> bool:
     """Whether the passage is in another language, and its words are other words, too."""
     spoken = span.passage.language
     if not spoken or claim.language in (None, spoken):
         return False
-    plain = [one for one in claim.terms if not _is_in_name(one, claim)]
+    plain = [one for one in claim.terms if not (_is_in_name(one, claim) or _is_written_alike(one, span))]
     # a short text may be taken for another language than its own: there, the words are the same
     return not plain or sum(one in span.terms for one in plain) < len(plain) / 2
 
 
 def compare_meanings(claim: ComparedClaim, span: SentenceSpan) -> Comparison:
-    """What is done must be done in the passage as well: a deed, and who does it."""
-    ours = read_meanings(claim.text, claim.language)
+    """What is done must be done in the passage as well, and nothing may be left that could not be compared."""
+    spoken = span.passage.language
     text = span.passage.text[slice(*find_nearest(claim, span))]
-    there = read_meanings(text, span.passage.language)
-    if reason := _find_flipped(claim.text, claim.language, text, span.passage.language):
-        return Comparison("opposite", reason)
-    meant = _join(there)
+    if _denies_other(claim.text, claim.language, text, spoken):
+        return Comparison("opposite", "The passage says the opposite.")
+    ours, there = read_meanings(claim.text, claim.language), read_meanings(text, spoken)
     for known in (DEED, ROLE):
-        others = [(word, own) for word, meanings in there if (own := meanings & known)]
-        for word, meanings in ours:
-            own = meanings & known
-            if not own or not others or own & meant:
-                continue
-            apart = next((other for other, those in others if any((a, b) in APART for a in own for b in those)), None)
-            if apart:
-                return Comparison("opposite", f"The passage says “{apart}”, not “{word}”.")
-            return Comparison("other", f"The passage does not say “{word}”, but “{others[0][0]}”.")
-    common = _join(ours) & meant
-    is_said = bool(common & DEED) or (bool(common) and not _join(ours) & DEED)
-    return Comparison("same") if is_said and _measure_share(claim, span, common) >= ENOUGH else UNCLEAR
+        if found := _find_other(ours, there, known):
+            return found
+    around = _join([*there, *read_meanings(f"{span.text} \n {span.passage.about}", spoken)])
+    if not _join(ours) & around:
+        return Comparison("unclear", NAMES_ONLY)
+    if word := _find_uncompared(claim, span, around):
+        return Comparison("unclear", f"The passage is in another language: “{word}” could not be compared.")
+    if _is_turned(claim, text):
+        return Comparison("unclear", "The passage is in another language: it may say who did it the other way round.")
+    return Comparison("same")
 
 
-def _join(words: Iterable[tuple[str, frozenset[str]]]) -> frozenset[str]:
+Meant = Sequence[tuple[str, frozenset[str]]]  # words with their meanings
+
+
+def _find_other(ours: Meant, there: Meant, known: frozenset[str]) -> Comparison | None:
+    """A deed, or somebody who does it, where the passage has only others."""
+    others = [(word, own) for word, meanings in there if (own := meanings & known)]
+    meant = _join(there)
+    for word, meanings in ours:
+        own = meanings & known
+        if not own or not others or own & meant:
+            continue
+        apart = next((other for other, those in others if any((a, b) in APART for a in own for b in those)), None)
+        if apart:
+            return Comparison("opposite", f"The passage says “{apart}”, not “{word}”.")
+        return Comparison("other", f"The passage does not say “{word}”, but “{others[0][0]}”.")
+    return None
+
+
+def _join(words: Meant) -> frozenset[str]:
     return frozenset[str]().union(*(meanings for _, meanings in words))
 
 
-def _find_flipped(claim: str, language: str | None, text: str, spoken: str | None) -> str:
-    """A deed that one of both denies."""
+def _denies_other(claim: str, language: str | None, text: str, spoken: str | None) -> bool:
+    """Whether one of both denies a deed, and the other does not."""
     ours, theirs = _read_polarity(claim, language), _read_polarity(text, spoken)
-    flipped = [one for one in ours.keys() & theirs.keys() & DEED if not ours[one] & theirs[one]]
-    return "The passage says the opposite." if flipped else ""
+    return any(not ours[one] & theirs[one] for one in ours.keys() & theirs.keys() & DEED)
 
 
 def _read_polarity(text: str, language: str | None) -> dict[str, set[bool]]:
@@ -79,12 +96,44 @@ def _read_polarity(text: str, language: str | None) -> dict[str, set[bool]]:
     return found
 
 
-def _measure_share(claim: ComparedClaim, span: SentenceSpan, common: Iterable[str]) -> float:
-    """The share of a claim that the passage has: names, values, the same words, and words that mean the same."""
-    meant = frozenset(common)
-    terms = {one for one in claim.terms if one in span.terms or find_meanings(one.text, claim.language) & meant}
-    total = measure(claim, claim.terms, claim.values)
-    return measure(claim, terms, span.values) / total if total else 0.0
+def _find_uncompared(claim: ComparedClaim, span: SentenceSpan, meant: frozenset[str]) -> str:
+    """A telling word of a claim that the passage has in neither language, as far as is known."""
+    for term in claim.terms:
+        meanings = find_meanings(term.text, claim.language)
+        is_said = term in span.terms or meanings & meant
+        is_slight = meanings & SLIGHT or fold(term.text) in LIGHT | PLACED | ANY_NEGATION
+        if not (is_said or is_slight or _is_in_name(term, claim)):
+            return term.text
+    return ""
+
+
+def _is_turned(claim: ComparedClaim, text: str) -> bool:
+    """Whether both name the same in another order, unless one of them is in passive voice."""
+    names = [one for one in _list_capitals(claim) if re.search(one, text)]
+    places = [match.start() for one in names if (match := re.search(one, text))]
+    is_other_voice = _is_passive(claim.text, names) != _is_passive(text, names)
+    return len(places) > 1 and (places != sorted(places)) != is_other_voice
+
+
+def _list_capitals(claim: ComparedClaim) -> list[str]:
+    """Patterns of the words with capitals, of several in a row the first: names, and in German all nouns."""
+    found: list[Term] = []
+    for one, before in zip(claim.terms, (None, *claim.terms), strict=False):
+        is_next = before is not None and before.text[:1].isupper() and before.stop + 1 == one.start
+        if one.text[:1].isupper() and not is_next:
+            found.append(one)
+    return [rf"\b{re.escape(one.text)}\b" for one in found]
+
+
+def _is_passive(text: str, names: Sequence[str]) -> bool:
+    """Whether something is done to one of these names by somebody else."""
+    match = PASSIVE.search(text)
+    return match is not None and any(re.search(one, text[: match.start()]) for one in names)
+
+
+def _is_written_alike(term: Term, span: SentenceSpan) -> bool:
+    """Whether both languages write a word with the same letters and a capital: a name also where all nouns have one."""
+    return term.text[:1].isupper() and re.search(rf"\b{re.escape(term.text)}\b", span.text) is not None
 
 
 def _is_in_name(term: Term, claim: ComparedClaim) -> bool:
