@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
-from gristmill.agents.ask.meanings import ROLE, find_meanings
+from gristmill.agents.ask.meanings import DEED, ROLE, find_meanings
 from gristmill.agents.ask.opposites import POLES, find_poles
 from gristmill.agents.ask.polarity import SHARES, fold_text
 from gristmill.agents.ask.pronouns import NONE, ONE, SEVERAL
@@ -19,10 +19,10 @@ HALF = 0.5  # the share of a claim that a clause must have to speak of the same 
 ALIKE = 0.6  # the share of the shorter word that both begin with: two forms of one word
 FEW = 3  # letters that no two words have in common by chance
 LONG = 3  # words of a part of a claim that stands by itself
-CLAUSES = re.compile(
-    r";|,?\s(?:but|while|whereas|although|aber|sondern|während|obwohl|ale|zatímco|ali|dok)\s", re.IGNORECASE
-)
-PARTS = re.compile(r";|,?\s(?:and|but|while|whereas|und|aber|während|a|ale|i|ali|dok)\s", re.IGNORECASE)
+BREAKS = r";|,?\s(?:but|while|whereas|although|aber|sondern|während|obwohl|ale|zatímco|ali|dok)\s"
+AND = {"en": "and", "de": "und", "cs": "a|i", "hr": "i|a|te"}  # the Czech “a” is an English article
+# “Keller leads the first team, Dorn the second”; in German this may be any noun.
+NEXT_NAME = r",\s(?=(?:(?:Mr|Ms|Mrs|Dr)\.?\s)?[A-Z]\w+\s)"
 FRAMES = re.compile(
     r"^(?:(?:according to|laut|gemäß|podle|prema)\s[^,]{2,60}(?:,|(?=\s(?:ist|wurde|sind|hat|je|byl)\b))"
     r"|(?:the|this|our|der|die|das)\s(?:\w+\s){1,3}(?:says?|states?|mentions?|notes?|shows?|sagt|besagt|nennt)(?:\sthat|,?\sdass)?)\s",
@@ -36,7 +36,7 @@ INTENT = re.compile(
 )
 ARTICLES = split_words(
     """the a an this that these those its their his her our your der die das den dem des ein eine einen einem einer
-    eines dieser diese dieses ten ta to tento tato toto ovaj ova ovo taj"""
+    eines dieser diese dieses ten ta tento tato toto ovaj ova ovo taj"""
 )
 # The words behind two different ones of these stand at different places: on Monday, by the tenant.
 PLACED = split_words(
@@ -46,6 +46,17 @@ PLACED = split_words(
     v ve na u z ze s se k ke do od pro pri po pred za bez kvuli
     iz sa ka kod nakon prije zbog"""
 )
+SAME_PLACE = {
+    "at": "in",
+    "im": "in",
+    "beim": "in",
+    "bei": "in",
+    "ve": "v",
+    "kod": "u",
+    "vom": "von",
+    "zum": "zu",
+    "zur": "zu",
+}
 # Words that say little by themselves, and that one may put for another.
 LIGHT = split_words(
     """also only about approximately around currently now then still already always usually normally generally exactly
@@ -104,12 +115,17 @@ def _list_clauses(sentences: Sequence[Said]) -> Iterator[tuple[str, Sequence[Slo
     """Each clause, its words, and those of the clause before it that a pronoun may stand for."""
     before: Sequence[Slot] = ()
     for one in sentences:
-        for text in _divide(one.text, CLAUSES):
+        for text in _divide_sentence(one):
             slots = _read_slots(text, one.language)
             language = one.language or "en"
             has_pronoun = not fold_words(text).isdisjoint(ONE.get(language, NONE) | SEVERAL.get(language, NONE))
             yield text, slots, before if has_pronoun else ()
             before = slots
+
+
+def _divide_sentence(said: Said) -> list[str]:
+    clauses = _divide(said.text, rf"{BREAKS}|,\s(?:{_find_and(said)})\s")
+    return clauses if said.language == "de" else [part for one in clauses for part in _divide(one, NEXT_NAME)]
 
 
 def _find_intent(claim: str, clause: str) -> tuple[str, str] | None:
@@ -121,12 +137,17 @@ def _find_intent(claim: str, clause: str) -> tuple[str, str] | None:
 def _list_parts(claim: Said) -> Iterator[Sequence[Slot]]:
     """The parts of a claim that say something by themselves, or the whole claim."""
     text = FRAMES.sub("", claim.text)
-    parts = [_read_slots(one, claim.language) for one in _divide(text, PARTS)]
+    pieces = _divide(text, rf"{BREAKS}|,?\s(?:{_find_and(claim)})\s")
+    parts = [_read_slots(one, claim.language) for one in pieces]
     yield from parts if all(len(one) >= LONG for one in parts) else [_read_slots(text, claim.language)]
 
 
-def _divide(text: str, at: re.Pattern[str]) -> list[str]:
-    return [one for one in at.split(text) if one.strip()]
+def _find_and(said: Said) -> str:
+    return AND.get(said.language or "en", "and")
+
+
+def _divide(text: str, at: str) -> list[str]:
+    return [one for one in re.split(at, text) if one.strip()]
 
 
 @lru_cache(maxsize=4_096)
@@ -150,7 +171,7 @@ def _read_lead(text: str, at: int) -> str:
     """The preposition before this place."""
     words = [fold(match[0]) for match in WORD.finditer(text[max(0, at - 30) : at])]
     before = next((word for word in reversed(words) if word not in ARTICLES), "")
-    return before if before in PLACED else ""
+    return SAME_PLACE.get(before, before) if before in PLACED else ""
 
 
 def _measure_share(part: Sequence[Slot], clause: Sequence[Slot], lent: Sequence[Slot]) -> float:
@@ -204,7 +225,41 @@ def _find_other_word(part: Sequence[Slot], clause: Sequence[Slot], known: set[st
             for other in (clause[n] for n in between):
                 if one.term not in known and _are_exchanged(one, other):
                     return one.text, other.text
+    return _find_displaced(part, clause, pairs) or _find_other_deed(part, clause, pairs)
+
+
+def _find_displaced(part: Sequence[Slot], clause: Sequence[Slot], pairs: dict[int, int]) -> tuple[str, str] | None:
+    """A word that the clause has, but at another place, and at its own another one: opened in presence of the mayor."""
+    taken = set(pairs.values())
+    for n, m in pairs.items():
+        one = part[n]
+        is_late = n + 1 in pairs and m > pairs[n + 1] > pairs.get(n - 1, -1)
+        if one.leads == clause[m].leads and not (is_late and _is_deed(one)):
+            continue
+        first = pairs.get(n - 1, -1) + 1
+        last = pairs[1] if n == 0 and is_late else first + 1 if n - 1 in pairs else first
+        if last != m and not taken & set(range(first, last)):
+            for other in clause[first:last]:
+                if _are_exchanged(one, other) and _is_deed(one) == _is_deed(other):
+                    return one.text, other.text
     return None
+
+
+def _find_other_deed(part: Sequence[Slot], clause: Sequence[Slot], pairs: dict[int, int]) -> tuple[str, str] | None:
+    """What is done in the claim, where the clause only says that something else is done."""
+    ours = [(n, one) for n, one in enumerate(part) if _is_deed(one)]
+    if not ours or any(n in pairs for n, _ in ours):
+        return None
+    taken = set(pairs.values())
+    other = next((one for m, one in enumerate(clause) if m not in taken and _is_deed(one)), None)
+    return (ours[0][1].text, other.text) if other else None
+
+
+def _is_deed(slot: Slot) -> bool:
+    if slot.value or slot.is_name or fold(slot.text) in LIGHT:
+        return False
+    is_past = slot.language == "en" and slot.text.endswith("ed") and len(slot.text) > LONG
+    return is_past or bool(find_meanings(slot.text, slot.language) & DEED)
 
 
 def _align(part: Sequence[Slot], clause: Sequence[Slot]) -> dict[int, int]:

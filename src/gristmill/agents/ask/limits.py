@@ -10,7 +10,10 @@ from gristmill.agents.ask.words import Term, are_alike, fold_words, read_terms, 
 EXCEPT = re.compile(
     r"\b(?:except(?:ing)?(?: for)?|excluding|other than|apart from|aside from|with the exception of|save for|but not"
     r"|ausser|ausgenommen|mit ausnahme|abgesehen von|krome|vyjma|s vyjimkou|osim|izuzev|uz iznimku|s iznimkom"
-    r"|uz izuzetak)\b"
+    r"|uz izuzetak|instead of|rather than|anstatt"
+    r"|anstelle"
+    r"|statt (?:am|im|an|in|auf|des|der|dem|von)|umjesto"
+    r"|(?:everyone|everybody|everything|all|nobody|no one|none|nothing) but)\b"
 )
 EXCLUDED = re.compile(
     r"\b(?:excluded|exempt|exempted|not (?:covered|included)|ausgeschlossen|ausgenommen|vyloucen\w*|vynat\w*"
@@ -20,7 +23,8 @@ JOINING = split_words(
     """the a an its of and or for der die das dem den des und oder von vom ein eine einem a nebo i ili te"""
 )
 ALL = split_words(
-    "all every each everything alle aller allen jeder jede jedes vsichni vsechny vsechna kazdy svi sve svaki"
+    "all every each everything everyone everybody alle aller allen jeder jede jedes vsichni"
+    " vsechny vsechna kazdy svi sve svaki"
 )
 MUST = re.compile(
     r"\b(?:must|shall|ha(?:s|ve|d) to|required to|obliged|obligated|muss|mussen|musst\w*|verpflichtet|musi|povin\w+"

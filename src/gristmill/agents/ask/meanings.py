@@ -56,6 +56,11 @@ DEEDS = """
     + zaposli* zaposlj*
     dismiss: dismiss* fired layoff* | entlass* entliess* | propou* propust* | otpust* otpus*
     resign: resign* | zurucktr* zuruckgetreten* trat | odstoup* rezign* | podnio ostavku
+    join: join joins joined | beigetreten* beitrat eingetreten* eintrat | nastoupi* pripoji* vstoupi*
+    + | pridruzi* pristupi*
+    leave: leave leaves left depart* quit | verliess* verlass* ausgeschieden* | odesel odesla odejit odchaz* opusti*
+    + | napusti* otis*
+    sue: sue sues sued lawsuit* | klagt* verklag* | zaloval* zazalov* | tuzi*
     promote: promot* | befordert* beforder* | povys* | promaknu* unaprij*
     approve: approv* accept* authoris* authoriz* | genehmig* gebilligt* bewillig* angenommen* akzeptier* | schval*
     + prija* souhlas* | odobri* odobren* prihva*
@@ -176,6 +181,7 @@ ROLES = """
 OPPOSITE = """
     buy sell | pay receive | begin end | hire dismiss | rise fall | approve reject | allow forbid | open close
     | win lose | born die | send receive | build destroy | sign terminate
+    | join leave
 """
 APART = frozenset(pair for one in OPPOSITE.split("|") for a, b in [one.split()] for pair in ((a, b), (b, a)))
 
