@@ -656,6 +656,105 @@ FALSE_AT_WORK: list[Pair] = [
     ("de", "Karl Voss verlor 2019 den Prozess gegen Acme.", "en", "Karl Voss won the case against Acme in 2019."),
     ("de", "Karl Voss wurde am 3. Mai 2020 entlassen.", "en", "Karl Voss joined Acme on 3 May 2020."),
     ("cs", "Karl Voss odešel z firmy Acme 3. května 2020.", "en", "Karl Voss joined Acme on 3 May 2020."),
+    (
+        "de",
+        "Anna Novak zerstörte 1924 die Mühle in Brno.",
+        "en",
+        "Anna Novak founded the mill in Brno in 1924. It employs forty people.",
+    ),
+    (
+        "de",
+        "Anna Novak kaufte 1924 die Mühle in Brno.",
+        "en",
+        "Anna Novak founded the mill in Brno in 1924. It employs forty people.",
+    ),
+    (
+        "cs",
+        "Anna Novak prodala mlýn v Brno v roce 1924.",
+        "en",
+        "Anna Novak founded the mill in Brno in 1924. It employs forty people.",
+    ),
+    (
+        "cs",
+        "Anna Novak se narodila v Brno v roce 1924.",
+        "en",
+        "Anna Novak founded the mill in Brno in 1924. It employs forty people.",
+    ),
+    (
+        "hr",
+        "Anna Novak prodala je mlin u Brno 1924.",
+        "en",
+        "Anna Novak founded the mill in Brno in 1924. It employs forty people.",
+    ),
+    (
+        "hr",
+        "Anna Novak umrla je u Brno 1924.",
+        "en",
+        "Anna Novak founded the mill in Brno in 1924. It employs forty people.",
+    ),
+    (
+        "de",
+        "In der Mühle arbeiten nur vier Leute, sagt Anna Novak.",
+        "en",
+        "Anna Novak founded the mill in Brno in 1924. It employs forty people.",
+    ),
+    (
+        "de",
+        "Die Mühle in Brno brannte 1924 ab.",
+        "en",
+        "Anna Novak founded the mill in Brno in 1924. It employs forty people.",
+    ),
+    (
+        "de",
+        "Acme Ltd schuldet 12.000 EUR im Jahr.",
+        "en",
+        "The contract with Acme Ltd ends on 31 March 2027. Acme Ltd pays 12,000 EUR a year.",
+    ),
+    (
+        "de",
+        "Acme Ltd bekommt 12.000 EUR pro Jahr.",
+        "en",
+        "The contract with Acme Ltd ends on 31 March 2027. Acme Ltd pays 12,000 EUR a year.",
+    ),
+    (
+        "de",
+        "Der Vertrag mit Acme Ltd wurde am 31. März 2027 unterschrieben.",
+        "en",
+        "The contract with Acme Ltd ends on 31 March 2027. Acme Ltd pays 12,000 EUR a year.",
+    ),
+    (
+        "de",
+        "Der Vertrag mit Acme Ltd wurde zum 31. März 2027 gekündigt.",
+        "en",
+        "The contract with Acme Ltd ends on 31 March 2027. Acme Ltd pays 12,000 EUR a year.",
+    ),
+    (
+        "cs",
+        "Smlouva s Acme Ltd začíná 31. března 2027.",
+        "en",
+        "The contract with Acme Ltd ends on 31 March 2027. Acme Ltd pays 12,000 EUR a year.",
+    ),
+    (
+        "hr",
+        "Ugovor s Acme Ltd počinje 31. ožujka 2027.",
+        "en",
+        "The contract with Acme Ltd ends on 31 March 2027. Acme Ltd pays 12,000 EUR a year.",
+    ),
+    (
+        "hr",
+        "Acme Ltd prima 12.000 EUR godišnje.",
+        "en",
+        "The contract with Acme Ltd ends on 31 March 2027. Acme Ltd pays 12,000 EUR a year.",
+    ),
+    (
+        "en",
+        "Ms Lang approved the invoice of 500 EUR.",
+        "de",
+        "Frau Lang hat die Rechnung über 500 EUR nicht genehmigt.",
+    ),
+    ("en", "Ms Lang approved the invoice of 500 EUR.", "de", "Frau Lang hat die Rechnung über 500 EUR abgelehnt."),
+    ("en", "Ms Lang paid the invoice of 500 EUR.", "de", "Frau Lang hat die Rechnung über 500 EUR geprüft."),
+    ("en", "Pan Novák signed the contract.", "cs", "Pan Novák smlouvu nepodepsal."),
 ]
 TRUE_AT_WORK: list[Pair] = [
     (
@@ -874,6 +973,134 @@ TRUE_AT_WORK: list[Pair] = [
         "en",
         "The contract was signed on 12 January 2026 by Margaret Oakes.",
     ),
+    (
+        "en",
+        "The conference will be held in Graz in October.",
+        "en",
+        "The conference takes place in Graz from 3 to 5 October.",
+    ),
+    (
+        "en",
+        "Anna lives in Vienna and works for Acme.",
+        "en",
+        "Anna, who works for Acme, has lived in Vienna since 2019.",
+    ),
+    (
+        "en",
+        "The customer can return goods within 14 days.",
+        "en",
+        "Goods may be returned by the customer within 14 days of delivery.",
+    ),
+    (
+        "en",
+        "The warranty period is two years.",
+        "en",
+        "The warranty expires two years after delivery; its period is two years.",
+    ),
+    ("en", "The boiler was serviced in March.", "en", "In March a technician serviced the boiler and the pump."),
+    ("en", "Acme's headquarters are in Linz.", "en", "Acme is headquartered in Linz, Austria."),
+    ("en", "The CEO resigned after the scandal.", "en", "After the scandal, the CEO stepped down; he resigned in May."),
+    ("en", "The project is behind schedule by two weeks.", "en", "The project is two weeks behind schedule."),
+    (
+        "en",
+        "All invoices must be approved by the manager.",
+        "en",
+        "The manager must approve all invoices before payment.",
+    ),
+    ("en", "The password needs at least 12 characters.", "en", "Passwords must have at least 12 characters."),
+    ("en", "The tank holds 300 litres.", "en", "The capacity of the tank is 300 litres."),
+    ("en", "The offer is valid until 30 June.", "en", "Our offer remains valid until 30 June."),
+    ("en", "Karl was born in 1950 in Graz.", "en", "Karl Voss (born 1950 in Graz) is a miller."),
+    ("en", "The device is charged via USB.", "en", "Charge the device via USB."),
+    ("en", "The costs are shared equally.", "en", "The parties share the costs equally."),
+    ("en", "Ms Lang sent the offer on Tuesday.", "en", "On Tuesday Ms Lang sent us the offer by mail."),
+    (
+        "en",
+        "The team decided to use PostgreSQL.",
+        "en",
+        "We agreed to use PostgreSQL instead of MySQL: the team decided so.",
+    ),
+    (
+        "en",
+        "The defendant paid EUR 5,000 to the plaintiff.",
+        "en",
+        "The defendant paid the plaintiff EUR 5,000 in damages.",
+    ),
+    (
+        "en",
+        "In 2022 the company made a profit of EUR 2 million.",
+        "en",
+        "The company closed 2022 with a profit of EUR 2 million.",
+    ),
+    ("en", "The order was cancelled by the customer.", "en", "The customer cancelled the order on Monday."),
+    ("en", "Dr Hale recommends a second examination.", "en", "A second examination is recommended by Dr Hale."),
+    ("en", "The city has a population of 120,000.", "en", "The city has 120,000 inhabitants."),
+    ("en", "Three of the five pumps failed.", "en", "Of the five pumps, three failed."),
+    ("de", "Die Sitzung beginnt um 9:00 Uhr.", "de", "Beginn der Sitzung: 9:00 Uhr."),
+    ("de", "Der Vertrag kann jederzeit gekündigt werden.", "de", "Beide Seiten können den Vertrag jederzeit kündigen."),
+    ("de", "Die Ware wird am Montag geliefert.", "de", "Am Montag liefert die Spedition die Ware."),
+    ("de", "Frau Huber leitet die Abteilung seit 2018.", "de", "Seit 2018 wird die Abteilung von Frau Huber geleitet."),
+    ("de", "Das Haus wurde 1920 gebaut.", "de", "Das 1920 gebaute Haus steht in Linz."),
+    (
+        "de",
+        "Der Kunde muss die Rechnung binnen 30 Tagen bezahlen.",
+        "de",
+        "Rechnungen sind vom Kunden binnen 30 Tagen zu bezahlen.",
+    ),
+    ("cs", "Smlouva byla podepsána 3. května 2026.", "cs", "Dne 3. května 2026 byla podepsána smlouva o dílo."),
+    ("cs", "Pan Novák vede oddělení od roku 2018.", "cs", "Od roku 2018 vede oddělení pan Novák."),
+    ("hr", "Ugovor je potpisan 3. svibnja 2026.", "hr", "Dana 3. svibnja 2026. potpisan je ugovor o djelu."),
+    ("hr", "Gospođa Horvat vodi odjel od 2018.", "hr", "Od 2018. odjel vodi gospođa Horvat."),
+    ("de", "Acme Ltd kaufte Globex im Jahr 2019.", "en", "In 2019, Acme Ltd bought Globex for EUR 3 million."),
+    ("de", "Die Garantie beträgt zwei Jahre.", "en", "The warranty is two years."),
+    ("cs", "Nájemce platí 900 EUR měsíčně.", "en", "The tenant pays EUR 900 a month."),
+    ("hr", "Najmoprimac plaća 900 EUR mjesečno.", "en", "The tenant pays EUR 900 a month."),
+    ("en", "The tenant pays EUR 900 a month.", "cs", "Nájemce platí 900 EUR měsíčně."),
+    ("en", "The meeting was postponed to 4 May 2026.", "de", "Die Besprechung wurde auf den 4. Mai 2026 verschoben."),
+    (
+        "de",
+        "Anna Novak hat die Mühle 1924 in Brno gegründet.",
+        "en",
+        "Anna Novak founded the mill in Brno in 1924. It employs forty people.",
+    ),
+    (
+        "de",
+        "Die Mühle wurde 1924 von Anna Novak gegründet.",
+        "en",
+        "Anna Novak founded the mill in Brno in 1924. It employs forty people.",
+    ),
+    (
+        "cs",
+        "Mlýn v Brno založila v roce 1924 Anna Novak.",
+        "en",
+        "Anna Novak founded the mill in Brno in 1924. It employs forty people.",
+    ),
+    (
+        "hr",
+        "Mlin je osnovala Anna Novak 1924.",
+        "en",
+        "Anna Novak founded the mill in Brno in 1924. It employs forty people.",
+    ),
+    (
+        "de",
+        "Acme Ltd zahlt 12.000 EUR pro Jahr.",
+        "en",
+        "The contract with Acme Ltd ends on 31 March 2027. Acme Ltd pays 12,000 EUR a year.",
+    ),
+    (
+        "cs",
+        "Acme Ltd platí 12 000 EUR ročně.",
+        "en",
+        "The contract with Acme Ltd ends on 31 March 2027. Acme Ltd pays 12,000 EUR a year.",
+    ),
+    (
+        "hr",
+        "Ugovor s Acme Ltd završava 31. ožujka 2027.",
+        "en",
+        "The contract with Acme Ltd ends on 31 March 2027. Acme Ltd pays 12,000 EUR a year.",
+    ),
+    ("en", "Ms Lang approved the invoice of 500 EUR.", "de", "Frau Lang hat die Rechnung über 500 EUR genehmigt."),
+    ("en", "Acme delivered 300 pumps to Globex.", "de", "Acme lieferte 300 Pumpen an Globex."),
 ]
 
 
@@ -947,17 +1174,40 @@ def test_where_only_names_and_figures_agree_across_languages_it_is_said_so(text:
     assert (sentence.verdict, "only names and figures" in sentence.reason) == ("partial", True)
 
 
-NOT_SURE = [
-    ("de", "Anna Novak gründete 1924 die Schule in Brno.", "Anna Novak founded the mill in Brno in 1924."),
-    ("de", "Globex kaufte Acme im Jahr 2019.", "Acme bought Globex in 2019."),
-    ("de", "Acme wurde 2019 von Globex gekauft.", "Acme bought Globex in 2019."),
-    ("cs", "Acme zaplatila 500 EUR za květiny.", "Acme paid EUR 500 for the ventilation."),
+NOT_SURE: list[Pair] = [
+    ("de", "Anna Novak gründete 1924 die Schule in Brno.", "en", "Anna Novak founded the mill in Brno in 1924."),
+    ("de", "Globex kaufte Acme im Jahr 2019.", "en", "Acme bought Globex in 2019."),
+    ("de", "Acme wurde 2019 von Globex gekauft.", "en", "Acme bought Globex in 2019."),
+    ("cs", "Acme zaplatila 500 EUR za květiny.", "en", "Acme paid EUR 500 for the ventilation."),
+    (
+        "de",
+        "Anna Novak gründete die Mühle in Brno nicht 1924.",
+        "en",
+        "Anna Novak founded the mill in Brno in 1924. It employs forty people.",
+    ),
+    (
+        "fr",
+        "Acme Ltd reçoit 12 000 EUR par an.",
+        "en",
+        "The contract with Acme Ltd ends on 31 March 2027. Acme Ltd pays 12,000 EUR a year.",
+    ),
+    ("de", "Herr Beck wurde am 3. Mai 2026 operiert.", "en", "Mr Beck resigned on 3 May 2026."),
+    (
+        "de",
+        "Der Vermieter darf die Wohnung am 3. Mai 2026 betreten.",
+        "en",
+        "The landlord must not enter the flat on 3 May 2026.",
+    ),
+    ("de", "Frau Lang darf 500 EUR ausgeben.", "en", "Ms Lang must not spend more than 500 EUR."),
+    ("en", "Acme delivered 300 pumps to Globex.", "de", "Globex lieferte 300 Pumpen an Acme."),
 ]
 
 
-@pytest.mark.parametrize(("language", "text", "said"), NOT_SURE)
-def test_one_common_verb_does_not_support_another_object_or_other_roles(language: str, text: str, said: str) -> None:
-    assert judge(text, said, language, "en") == "partial"
+@pytest.mark.parametrize(("language", "text", "spoken", "said"), NOT_SURE)
+def test_one_common_verb_does_not_support_another_object_or_other_roles(
+    language: str, text: str, spoken: str, said: str
+) -> None:
+    assert judge(text, said, language, spoken) == "partial"
 
 
 def test_a_passive_says_the_same_in_another_language() -> None:

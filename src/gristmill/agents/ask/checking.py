@@ -38,6 +38,7 @@ from gristmill.agents.ask.relations import (
 )
 from gristmill.agents.ask.sentences import find_spans
 from gristmill.agents.ask.spans import (
+    TELLERS,
     ComparedClaim,
     SentenceSpan,
     choose_spans,
@@ -48,6 +49,7 @@ from gristmill.agents.ask.spans import (
     list_sentences,
     measure,
     measure_coverage,
+    read_around,
 )
 from gristmill.agents.ask.translations import compare_meanings, is_translated
 from gristmill.agents.ask.values import Value, are_equal, find_values, is_rival
@@ -60,7 +62,6 @@ from gristmill.agents.ask.words import (
     holds_name,
     is_plain,
     read_terms,
-    split_words,
 )
 from gristmill.knowledge import fold
 
@@ -69,11 +70,6 @@ MAYBE = 0.3  # … or this one, if both mean the same
 FLIPPED = 0.3  # the share of common words that one of two sentences denies, from which they contradict each other
 SHORTEST = 4  # letters of a name that is recognised without its ending
 NEAR = 2  # words between a number and the word that it counts
-# Who is meant stands further away in a text that says I, we or she.
-TELLERS = PRONOUNS | split_words(
-    """i me my mine we us our ours you your yours who whose ich mir mich mein meine wir uns unser unsere du dir dich
-    dein deine je me mon ma mes nous notre nos vous votre yo mi nosotros ja mne muj moje my nas nase mi moj nas vas"""
-)
 NOTHING_SAID = "It says nothing that can be checked."
 
 
@@ -196,7 +192,7 @@ def find_lack(claim: ComparedClaim, spans: Sequence[SentenceSpan], everything: S
             found = any(value in span.values for span in spans) or is_value_in(value, texts)
             if not found and not _is_known_year(value, claim, everything):
                 return f"“{value.written}” does not stand in its passages."
-    plain = fold_words(" \n ".join(f"{_read_around(span)} \n {span.passage.about}" for span in spans))
+    plain = fold_words(" \n ".join(f"{read_around(span)} \n {span.passage.about}" for span in spans))
     asked = fold_words(claim.question)
     is_foreign = claim.language in SLAVIC and any(is_translated(claim, span) for span in spans)
     for name in claim.names:
@@ -221,20 +217,8 @@ def _holds_form(name: str, words: Iterable[str]) -> bool:
 
 def _list_beside(span: SentenceSpan) -> list[str]:
     """The sentences of a span and those around it."""
-    around = _read_around(span)
+    around = read_around(span)
     return [around[slice(*one)] for one in find_spans(around)]
-
-
-def _read_around(span: SentenceSpan) -> str:
-    """A span with the sentence before it and the one behind it; all of a passage where somebody is only hinted at."""
-    if fold_words(span.text) & TELLERS:
-        return span.passage.text
-    places = find_spans(span.passage.text)
-    within = [n for n, (start, stop) in enumerate(places) if start < span.stop and span.start < stop]
-    if not within:
-        return span.text
-    first, last = max(0, within[0] - 1), min(len(places) - 1, within[-1] + 1)
-    return span.passage.text[places[first][0] : places[last][1]]
 
 
 def _is_known_year(value: Value, claim: ComparedClaim, everything: Sequence[Passage]) -> bool:

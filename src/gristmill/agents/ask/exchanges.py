@@ -155,19 +155,19 @@ def _read_slots(text: str, language: str | None) -> tuple[Slot, ...]:
     values = [one for one in find_values(text) if one.written[:1].isdigit() or one.kind != "number"]
     names = read_names(text, language)
     found = [
-        Slot(one.written, one.key, one.start, one.stop, _read_lead(text, one.start), language, one) for one in values
+        Slot(one.written, one.key, one.start, one.stop, read_lead(text, one.start), language, one) for one in values
     ]
     for term in read_terms(text, language):
         is_counted = any(one.start < term.stop and term.start < one.stop for one in values)
         if is_counted or fold(term.text) in SKIPPED or any(map(str.isdigit, term.text)):
             continue
         is_name = any(one.start <= term.start < one.stop for one in names)
-        lead = _read_lead(text, term.start)
+        lead = read_lead(text, term.start)
         found.append(Slot(term.text, term.term, term.start, term.stop, lead, language, is_name=is_name))
     return tuple(sorted(found, key=lambda one: one.start))
 
 
-def _read_lead(text: str, at: int) -> str:
+def read_lead(text: str, at: int) -> str:
     """The preposition before this place."""
     words = [fold(match[0]) for match in WORD.finditer(text[max(0, at - 30) : at])]
     before = next((word for word in reversed(words) if word not in ARTICLES), "")

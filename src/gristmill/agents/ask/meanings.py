@@ -52,7 +52,8 @@ DEEDS = """
     fall: fall falls fell fallen reduc* decreas* lower* cut declin* drop dropped | sinkt sank* gesunken* senk*
     + gesenkt* reduzier* kurzt* gekurzt* kurzung* verringer* | snizi* snize* kles* zkrat* | smanj* pada* pao pala
     + snizi*
-    hire: hire hires hired hiring recruit* employ employs | einstell* eingestellt* stellt | prija* najim* zamestna* |
+    hire: hire hires hired hiring recruit* employ employs | einstell* eingestellt* stellt beschaftigt* | prija*
+    + najim* zamestna* |
     + zaposli* zaposlj*
     dismiss: dismiss* fired layoff* | entlass* entliess* | propou* propust* | otpust* otpus*
     resign: resign* | zurucktr* zuruckgetreten* trat | odstoup* rezign* | podnio ostavku
@@ -60,6 +61,8 @@ DEEDS = """
     + | pridruzi* pristupi*
     leave: leave leaves left depart* quit | verliess* verlass* ausgeschieden* | odesel odesla odejit odchaz* opusti*
     + | napusti* otis*
+    owe: owe owes owed debt* | schuldet* schulden | dluzi* | duguj*
+    burn: burn* burnt | brannt* abgebrannt* verbrann* | shor* vyhor* | izgor*
     sue: sue sues sued lawsuit* | klagt* verklag* | zaloval* zazalov* | tuzi*
     promote: promot* | befordert* beforder* | povys* | promaknu* unaprij*
     approve: approv* accept* authoris* authoriz* | genehmig* gebilligt* bewillig* angenommen* akzeptier* | schval*
@@ -220,7 +223,7 @@ def find_meanings(word: str, language: str | None) -> frozenset[str]:
     if language not in WHOLES:
         return NONE
     if found := WHOLES[language].get(plain):
-        return found
+        return found | BEGINNINGS[language].get(plain, NONE)
     for length in range(len(plain), 2, -1):
         if found := BEGINNINGS[language].get(plain[:length]):
             return found

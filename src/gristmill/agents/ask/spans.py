@@ -8,7 +8,17 @@ from functools import cached_property
 from gristmill.agents.ask.model import Citation, Passage
 from gristmill.agents.ask.sentences import find_spans
 from gristmill.agents.ask.values import Value, are_equal, find_values
-from gristmill.agents.ask.words import ASKING, Name, Term, are_alike, find_names, fold_words, read_terms
+from gristmill.agents.ask.words import (
+    ASKING,
+    PRONOUNS,
+    Name,
+    Term,
+    are_alike,
+    find_names,
+    fold_words,
+    read_terms,
+    split_words,
+)
 from gristmill.knowledge import fold
 
 FAMILIAR = 0.35  # how much a word of the question counts: an answer repeats it
@@ -23,6 +33,11 @@ ORDERS = re.compile(
     r"|\b(?:system|assistant|user)\s*(?:prompt|message)?\s*:|\b(?:answer|respond|reply|say|output|print)\s+(?:only|exactly|with)\b"
     r"|\byou are (?:now |an? )?(?:ai|assistant|language model|chatbot)\b|\bnew instructions?\b",
     re.IGNORECASE,
+)
+# Who is meant stands further away in a text that says I, we or she.
+TELLERS = PRONOUNS | split_words(
+    """i me my mine we us our ours you your yours who whose ich mir mich mein meine wir uns unser unsere du dir dich
+    dein deine je me mon ma mes nous notre nos vous votre yo mi nosotros ja mne muj moje my nas nase mi moj nas vas"""
 )
 
 
@@ -200,3 +215,15 @@ def find_nearest(claim: ComparedClaim, span: SentenceSpan) -> tuple[int, int]:
         key=lambda one: measure(claim, *cover(claim, span.passage, *one)),
         default=(span.start, span.stop),
     )
+
+
+def read_around(span: SentenceSpan) -> str:
+    """A span with the sentence before it and the one behind it; all of a passage where somebody is only hinted at."""
+    if fold_words(span.text) & TELLERS:
+        return span.passage.text
+    places = find_spans(span.passage.text)
+    within = [n for n, (start, stop) in enumerate(places) if start < span.stop and span.start < stop]
+    if not within:
+        return span.text
+    first, last = max(0, within[0] - 1), min(len(places) - 1, within[-1] + 1)
+    return span.passage.text[places[first][0] : places[last][1]]

@@ -5,15 +5,19 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from gristmill.agents.ask.exchanges import LIGHT, PLACED
+from gristmill.agents.ask.exchanges import LIGHT, PLACED, read_lead
 from gristmill.agents.ask.meanings import APART, DEED, NEGATED, ROLE, find_meanings, read_meanings
-from gristmill.agents.ask.polarity import ANY_NEGATION, walk_words
-from gristmill.agents.ask.spans import ComparedClaim, SentenceSpan, find_nearest
-from gristmill.agents.ask.words import Term
+from gristmill.agents.ask.polarity import ANY_NEGATION, NEGATIONS, walk_words
+from gristmill.agents.ask.spans import ComparedClaim, SentenceSpan, find_nearest, read_around
+from gristmill.agents.ask.words import Term, fold_words
 from gristmill.knowledge import fold
 
 NAMES_ONLY = "The passage is in another language: only names and figures were compared."
+SAID_BESIDE = "The passage is in another language, and says it in the sentence beside this one."
 SLIGHT = frozenset(("year", "month", "week", "day", "company", "total", "apply", "happen", "last"))  # they say little
+MOST_ALIKE = 2 / 3  # the share of words that two languages may write alike: pumps, Pumpen
+WHERE = frozenset(("in", "on", "from", "auf", "aus", "v", "na", "u", "z", "iz"))  # behind these stand no doers
+WITHOUT = frozenset(("without", "ohne", "bez", "sans", "sin", "senza", "sem", "zonder"))  # these deny no deed
 PASSIVE = re.compile(
     r"\bby\s(?:the\s)?[A-Z]|\b(?:wurden?|wird|werden|ist|sind)\b.*\b(?:von|vom|durch)\s\w|\bod strane\s"
 )
@@ -34,7 +38,7 @@ def is_translated(claim: ComparedClaim, span: SentenceSpan) -> bool:
         return False
     plain = [one for one in claim.terms if not (_is_in_name(one, claim) or _is_written_alike(one, span))]
     # a short text may be taken for another language than its own: there, the words are the same
-    return not plain or sum(one in span.terms for one in plain) < len(plain) / 2
+    return sum(one in span.terms for one in plain) <= MOST_ALIKE * len(plain)
 
 
 def compare_meanings(claim: ComparedClaim, span: SentenceSpan) -> Comparison:
@@ -46,10 +50,13 @@ def compare_meanings(claim: ComparedClaim, span: SentenceSpan) -> Comparison:
     ours, there = read_meanings(claim.text, claim.language), read_meanings(text, spoken)
     for known in (DEED, ROLE):
         if found := _find_other(ours, there, known):
-            return found
+            is_beside = known is DEED and _is_said_beside(ours, there, span)
+            return Comparison("unclear", SAID_BESIDE) if is_beside and found.says == "other" else found
     around = _join([*there, *read_meanings(f"{span.text} \n {span.passage.about}", spoken)])
     if not _join(ours) & around:
         return Comparison("unclear", NAMES_ONLY)
+    if _denies(claim.text, claim.language) != _denies(text, spoken):
+        return Comparison("unclear", "The passage is in another language: one of both denies something.")
     if word := _find_uncompared(claim, span, around):
         return Comparison("unclear", f"The passage is in another language: “{word}” could not be compared.")
     if _is_turned(claim, text):
@@ -75,8 +82,22 @@ def _find_other(ours: Meant, there: Meant, known: frozenset[str]) -> Comparison 
     return None
 
 
+def _is_said_beside(ours: Meant, there: Meant, span: SentenceSpan) -> bool:
+    """Whether every deed of a claim stands in this sentence or in those around it."""
+    near = _join(there) | _join(read_meanings(read_around(span), span.passage.language))
+    return all(meanings & near for _, meanings in ours if meanings & DEED)
+
+
 def _join(words: Meant) -> frozenset[str]:
     return frozenset[str]().union(*(meanings for _, meanings in words))
+
+
+def _denies(text: str, language: str | None) -> bool:
+    words = fold_words(text) - WITHOUT
+    has_word = words & NEGATIONS.get(language or "", ANY_NEGATION) or any(one.endswith(("n't", "n’t")) for one in words)
+    return bool(has_word) or any(
+        True in denied for one, denied in _read_polarity(text, language).items() if one in DEED
+    )
 
 
 def _denies_other(claim: str, language: str | None, text: str, spoken: str | None) -> bool:
@@ -120,7 +141,7 @@ def _list_capitals(claim: ComparedClaim) -> list[str]:
     found: list[Term] = []
     for one, before in zip(claim.terms, (None, *claim.terms), strict=False):
         is_next = before is not None and before.text[:1].isupper() and before.stop + 1 == one.start
-        if one.text[:1].isupper() and not is_next:
+        if one.text[:1].isupper() and not is_next and read_lead(claim.text, one.start) not in WHERE:
             found.append(one)
     return [rf"\b{re.escape(one.text)}\b" for one in found]
 
