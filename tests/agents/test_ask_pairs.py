@@ -1226,5 +1226,5 @@ def test_most_pairs_that_no_rule_was_made_for_are_judged_rightly() -> None:
     """They are read by nobody who changes a rule: their share says how the rules do on what comes next."""
     refused = [judge(text, said, language, spoken) != "supported" for language, text, spoken, said in UNSEEN_FALSE]
     kept = [judge(text, said, language, spoken) in KEPT_VERDICTS for language, text, spoken, said in UNSEEN_TRUE]
-    assert sum(refused) >= 20, f"{sum(refused)} of {len(refused)}"
-    assert sum(kept) >= 19, f"{sum(kept)} of {len(kept)}"
+    assert sum(refused) >= 35, f"{sum(refused)} of {len(refused)}"
+    assert sum(kept) >= 32, f"{sum(kept)} of {len(kept)}"
