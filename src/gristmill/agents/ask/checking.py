@@ -8,6 +8,7 @@ from gristmill.agents.ask.exchanges import find_exchange
 from gristmill.agents.ask.limits import (
     find_exception,
     find_other_cause,
+    find_other_degree,
     find_other_duty,
     find_other_pace,
     is_permission,
@@ -239,6 +240,8 @@ def find_doubt(claim: ComparedClaim, spans: Sequence[SentenceSpan]) -> str:
         return "The passage only says what would be if it were so."
     if word := find_other_duty(claim.text, sentence):
         return f"The passage says “{word}”."
+    if degree := find_other_degree(claim.text, sentence):
+        return f"The passage says “{degree}”."
     if period := find_other_pace(claim.text, sentence):
         return f"The passage says “{period}” of another thing: it comes again, or it runs out."
     if word := find_other_cause(claim.text, sentence, claim.language):

@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import pairwise
 
 from gristmill.agents.ask.meanings import DEED, ROLE, find_meanings
 from gristmill.agents.ask.opposites import POLES, find_poles
@@ -106,8 +107,10 @@ def find_exchange(claim: Said, sentences: Sequence[Said], about: str) -> tuple[s
             for text, clause, lent in clauses
             if (share := _measure_share(part, clause, lent)) >= HALF
         ]
-        if found and all(exchanged for _, exchanged in found):
-            return max(found, key=lambda one: one[0])[1]
+        # a clause that has less of the claim than another one, which has another word, does not clear it
+        best = max(found, key=lambda one: (one[0], one[1] is None), default=None)
+        if best and best[1]:
+            return best[1]
     return None
 
 
@@ -125,7 +128,17 @@ def _list_clauses(sentences: Sequence[Said]) -> Iterator[tuple[str, Sequence[Slo
 
 def _divide_sentence(said: Said) -> list[str]:
     clauses = _divide(said.text, rf"{BREAKS}|,\s(?:{_find_and(said)})\s")
-    return clauses if said.language == "de" else [part for one in clauses for part in _divide(one, NEXT_NAME)]
+    if said.language != "de":
+        clauses = [part for one in clauses for part in _divide(one, NEXT_NAME)]
+    return [part for one in clauses for part in _divide_parallel(one, said.language)]
+
+
+def _divide_parallel(text: str, language: str | None) -> list[str]:
+    """The parts between commas that have a word in common: the train to Prague leaves at 9, the train to Brno at 10."""
+    parts = [one for one in text.split(", ") if one.strip()]
+    words = [{one.term for one in _read_slots(part, language) if not one.value} for part in parts]
+    is_parallel = any(one & other for one, other in pairwise(words))
+    return parts if is_parallel else [text]
 
 
 def _find_intent(claim: str, clause: str) -> tuple[str, str] | None:

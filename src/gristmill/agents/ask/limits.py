@@ -47,6 +47,8 @@ TIME = re.compile(rf"\b(?:{WHEN})\s(?P<behind>(?:\w+\s?){{1,3}})")
 CAUSES = re.compile(
     rf"\b(?:{BECAUSE}|because|since|therefore|thus|weil|da|daher|deshalb|protoze|proto|jer|stoga|caus\w+|lead|leads|led)\b"
 )
+THAN = re.compile(r"\b\w+er than\b|\b\w+er als\b|\b(?:more|less|fewer|mehr|weniger)\b.*\b(?:than|als)\b")
+AS = re.compile(r"\bas (?!well|soon|long|far|much|many)\w+ as\b|\b(?:so|gleich|ebenso|genauso) \w+ wie\b")
 
 
 def find_exception(claim: str, text: str, language: str | None, beside: Sequence[str] = ()) -> str:
@@ -137,4 +139,13 @@ def find_other_cause(claim: str, text: str, language: str | None) -> str:
     for match in REASON.finditer(fold_text(claim)):
         if when & {one.term for one in read_terms(match["behind"], language)}:
             return match[0].removesuffix(match["behind"]).strip()
+    return ""
+
+
+def find_other_degree(claim: str, text: str) -> str:
+    """“as fast as”, where the claim says that one is faster than the other, or the reverse."""
+    ours, there = fold_text(claim), fold_text(text)
+    for mine, other in ((THAN, AS), (AS, THAN)):
+        if mine.search(ours) and not mine.search(there) and (found := other.search(there)):
+            return found[0]
     return ""

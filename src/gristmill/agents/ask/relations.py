@@ -189,6 +189,10 @@ PLACES = (
         **dict.fromkeys(("inside", "within", "innerhalb"), "inside"),
         **dict.fromkeys(("outside", "ausserhalb"), "outside"),
     },
+    {
+        **dict.fromkeys(("for", "fur", "pro", "za"), "for"),
+        **dict.fromkeys(("against", "gegen", "proti", "protiv"), "against"),
+    },
     {**dict.fromkeys(("until", "till", "bis"), "until"), **dict.fromkeys(("since", "from", "ab", "seit"), "since")},
 )
 WORD = re.compile(r"[^\W\d_]+")
