@@ -806,6 +806,30 @@ FALSE_AT_WORK: list[Pair] = [
     ("cs", "Dodavatel zaplatí pokutu.", "cs", "Odběratel zaplatí pokutu."),
     ("hr", "Dobavljač plaća kaznu.", "hr", "Naručitelj plaća kaznu."),
     ("de", "Nach der Prüfung wird das Gerät gereinigt.", "de", "Vor der Prüfung wird das Gerät gereinigt."),
+    ("en", "The old pump leaks.", "en", "The new pump leaks."),
+    ("de", "Die alte Pumpe leckt.", "de", "Die neue Pumpe leckt."),
+    ("en", "The first shift starts at 6:00.", "en", "The night shift starts at 6:00."),
+    ("en", "Karl is responsible for purchasing.", "en", "Karl is responsible for sales, Eva for purchasing."),
+    ("en", "The tenant pays for water.", "en", "The landlord pays for water; the tenant pays for electricity."),
+    ("en", "The data are stored in Ireland.", "en", "The data are processed in Ireland and stored in Germany."),
+    ("en", "The train stops in Wels.", "en", "The train passes through Wels and stops in Linz."),
+    (
+        "en",
+        "The apprentice may operate the saw alone.",
+        "en",
+        "The apprentice may operate the saw only under supervision.",
+    ),
+    ("en", "The court dismissed the claim of Acme.", "en", "The court upheld the claim of Acme."),
+    ("en", "Karl inherited the mill from his uncle.", "en", "Karl inherited the mill from his father."),
+    ("en", "Two of the tests failed.", "en", "Two of the tests passed."),
+    (
+        "de",
+        "Die Montage ist im Preis enthalten.",
+        "de",
+        "Die Lieferung ist im Preis enthalten; die Montage kostet extra.",
+    ),
+    ("de", "Herr Beck leitet den Einkauf.", "de", "Herr Beck leitet den Verkauf, Frau Lang den Einkauf."),
+    ("en", "The price includes installation.", "en", "The price includes delivery, but not installation."),
 ]
 TRUE_AT_WORK: list[Pair] = [
     (
@@ -1152,6 +1176,13 @@ TRUE_AT_WORK: list[Pair] = [
     ),
     ("en", "Ms Lang approved the invoice of 500 EUR.", "de", "Frau Lang hat die Rechnung über 500 EUR genehmigt."),
     ("en", "Acme delivered 300 pumps to Globex.", "de", "Acme lieferte 300 Pumpen an Globex."),
+    ("en", "The new pump leaks.", "en", "The new pump leaks, the old one was scrapped."),
+    ("en", "Eva is responsible for purchasing.", "en", "Karl is responsible for sales, Eva for purchasing."),
+    ("en", "Mr Dorn is the new treasurer.", "en", "Mr Dorn was elected treasurer."),
+    ("en", "The data are stored in Germany.", "en", "The data are processed in Ireland and stored in Germany."),
+    ("en", "Installation costs extra.", "en", "The price includes delivery; installation costs extra."),
+    ("de", "Frau Lang leitet den Einkauf.", "de", "Herr Beck leitet den Verkauf, Frau Lang leitet den Einkauf."),
+    ("en", "The tenant pays for electricity.", "en", "The landlord pays for water; the tenant pays for electricity."),
 ]
 
 

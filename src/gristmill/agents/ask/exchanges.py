@@ -22,7 +22,8 @@ FEW = 3  # letters that no two words have in common by chance
 LONG = 3  # words of a part of a claim that stands by itself
 BREAKS = r";|,?\s(?:but|while|whereas|although|aber|sondern|während|obwohl|ale|zatímco|ali|dok)\s"
 AND = {"en": "and", "de": "und", "cs": "a|i", "hr": "i|a|te"}  # the Czech “a” is an English article
-# “Keller leads the first team, Dorn the second”; in German this may be any noun.
+# “Keller leads the first team, Dorn the second”; in German any noun has a capital.
+NEXT_PERSON = r",\s(?=(?:Herr|Frau|Dr\.)\s)"
 NEXT_NAME = r",\s(?=(?:(?:Mr|Ms|Mrs|Dr)\.?\s)?[A-Z]\w+\s)"
 FRAMES = re.compile(
     r"^(?:(?:according to|laut|gemäß|podle|prema)\s[^,]{2,60}(?:,|(?=\s(?:ist|wurde|sind|hat|je|byl)\b))"
@@ -64,7 +65,7 @@ LIGHT = split_words(
     total overall whole entire own same other another further additional new certain various several respective main
     take takes took taken taking place held hold holds happen happens occur occurs get gets got go goes make makes made
     use uses used using include includes included located situated called named known set given say says said state
-    states stated mention mentions responsible able due main first
+    states stated mention mentions responsible able due main
     auch nur etwa ungefahr rund derzeit jetzt noch schon immer genau gesamt ganz weiter weitere neue neuer neues gilt
     findet statt befindet liegt heisst genannt verwendet nachste nachsten
     take pouze asi nyni jeste jiz vzdy cely nova novy kona konat nachazi pristi
@@ -128,8 +129,8 @@ def _list_clauses(sentences: Sequence[Said]) -> Iterator[tuple[str, Sequence[Slo
 
 def _divide_sentence(said: Said) -> list[str]:
     clauses = _divide(said.text, rf"{BREAKS}|,\s(?:{_find_and(said)})\s")
-    if said.language != "de":
-        clauses = [part for one in clauses for part in _divide(one, NEXT_NAME)]
+    next_name = NEXT_PERSON if said.language == "de" else NEXT_NAME
+    clauses = [part for one in clauses for part in _divide(one, next_name)]
     return [part for one in clauses for part in _divide_parallel(one, said.language)]
 
 

@@ -116,23 +116,27 @@ CHOICES = {
     "en": """
         first / second / third / fourth / fifth / last final
         left / right
+        new / old
         upper top / lower bottom
         north northern / south southern / east eastern / west western""",
     "de": """
         erste ersten erster erstes / zweite zweiten zweiter zweites / dritte dritten dritter drittes
             / vierte vierten vierter / letzte letzten letzter letztes
+        neue neuer neues neuen neuem / alte alter altes alten altem
         linke linken linker linkes links / rechte rechten rechter rechtes rechts
         obere oberen oberer / untere unteren unterer
         nördlich nördliche nördlichen / südlich südliche südlichen / östlich östliche östlichen
             / westlich westliche westlichen""",
     "cs": """
         první / druhý druhá druhé druhého druhou / třetí / čtvrtý čtvrtá čtvrté / poslední
+        nový nová nové novou nového / starý stará staré starou starého
         levý levá levé levého levou / pravý pravá pravé pravého pravou
         horní / dolní spodní
         severní / jižní / východní / západní""",
     "hr": """
         prvi prva prvo prvog prvu / drugi druga drugo drugog drugu / treći treća treće / četvrti četvrta
             / posljednji posljednja zadnji zadnja
+        novi nova novo novu novog / stari stara staro staru starog
         lijevi lijeva lijevo lijevog lijevu / desni desna desno desnog desnu
         gornji gornja gornje / donji donja donje
         sjeverni sjeverna / južni južna / istočni istočna / zapadni zapadna""",
