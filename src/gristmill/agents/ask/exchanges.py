@@ -99,7 +99,7 @@ class Slot:
 
 
 def find_exchange(claim: Said, sentences: Sequence[Said], about: str) -> tuple[str, str] | None:
-    """A word of the claim, and the word that every clause about the same thing has at its place."""
+    """A word of the claim, and the one at its place in the clause that has most of the claim."""
     known = {one.term for one in read_terms(about, claim.language)}
     clauses = list(_list_clauses(sentences))
     for part in _list_parts(claim):
