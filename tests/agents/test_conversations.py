@@ -448,14 +448,18 @@ def count_calls(name: str, function: Callable[..., Any], calls: list[str]) -> Ca
     return call
 
 
-@pytest.mark.parametrize(("setting", "shown"), [("drop", ["It turns."]), ("flag", ["It turns.", "It is blue."])])
+@pytest.mark.parametrize(
+    ("setting", "shown"),
+    [("drop", ["It turns.", "Es ist alt."]), ("flag", ["It turns.", "Es ist alt.", "It is blue."])],
+)
 def test_the_page_shows_what_nothing_supports_only_where_the_settings_say_so(setting: Any, shown: list[str]) -> None:
     sentences = [
         SentenceShape(text="It turns.", verdict="supported"),
+        SentenceShape(text="Es ist alt.", verdict="partial", reason="Only names and figures were compared."),
         SentenceShape(text="It is blue.", verdict="unsupported", reason="No passage speaks of it."),
         SentenceShape(text="Well.", verdict="unsupported", reason="It says nothing that can be checked."),
     ]
     message: Any = None
     one = ShownTurn(message, AnswerShape(kind="answer", text="", sentences=sentences), unsupported=setting)
     assert [sentence.text for sentence in one.sentences] == shown
-    assert len(one.left_out) == 3 - len(shown)
+    assert len(one.left_out) == 4 - len(shown)

@@ -13,6 +13,7 @@ import pytest
 from mcp import Client, StdioServerParameters
 from test_cli_remote import forgotten, served
 
+from gristmill.cli.ask import show_sentence
 from gristmill.db import Database
 from gristmill.scopes import Scope
 
@@ -38,6 +39,13 @@ def test_without_a_model_the_best_passages_are_printed(cli, stored) -> None:
     assert "The price of the copper kettle" in said.out
     answer = cli("ask", QUESTION, "--json").json
     assert (answer["kind"], answer["passages"][0]["text"]) == ("passages", KETTLE)
+
+
+def test_a_sentence_of_which_only_names_were_compared_is_printed_with_a_mark() -> None:
+    sentence = {"text": "Anna malte es.", "verdict": "partial", "citations": [{"number": 2}]}
+    assert show_sentence(sentence) == "Anna malte es [2] [partial]."
+    assert show_sentence({**sentence, "verdict": "supported"}) == "Anna malte es [2]."
+    assert show_sentence({**sentence, "verdict": "unsupported"}) == ""
 
 
 def test_what_is_not_stored_is_not_known(cli, stored) -> None:
