@@ -251,7 +251,7 @@ def _find_displaced(part: Sequence[Slot], clause: Sequence[Slot], pairs: dict[in
         if one.leads == clause[m].leads and not (is_late and _is_deed(one)):
             continue
         first = pairs.get(n - 1, -1) + 1
-        last = pairs[1] if n == 0 and is_late else first + 1 if n - 1 in pairs else first
+        last = pairs[1] if n == 0 and is_late else first + 1 if n - 1 in pairs and not part[n - 1].value else first
         if last != m and not taken & set(range(first, last)):
             for other in clause[first:last]:
                 if _are_exchanged(one, other) and _is_deed(one) == _is_deed(other):
