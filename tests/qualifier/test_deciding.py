@@ -250,6 +250,26 @@ def test_what_is_decided_again_keeps_the_earlier_time():
     assert decide(make_case(asks=True, deadline=in_days(4), former=former)).route.scheduled_at == in_days(2)
 
 
+@pytest.mark.parametrize(
+    ("before", "named", "stays"),
+    [
+        (in_days(5), None, in_days(5)),
+        (in_days(5), in_days(30), in_days(5)),
+        (in_days(5), in_days(4), in_days(4)),
+        (None, in_days(4), in_days(4)),
+    ],
+)
+def test_what_is_decided_again_keeps_the_nearer_deadline_and_says_so(before, named, stays):
+    again = decide(make_case(asks=True, deadline=named, former=Former("now", "normal", before, None)))
+    assert again.route.deadline == stays
+    assert ("former_deadline" in [step.rule for step in again.path]) is (stays != named)
+
+
+def test_a_deadline_of_mere_information_does_not_stay():
+    former = Former("info_only", "normal", in_days(5), None)
+    assert decide(make_case(asks=True, former=former)).route.deadline is None
+
+
 # --- together with others, and in parts
 
 

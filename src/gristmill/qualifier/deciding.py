@@ -379,13 +379,22 @@ def _hold_former(view: _View, former: Former | None) -> _View:
     """A decision that is made again may rise, and never falls by itself."""
     if former is None:
         return view
-    view = _raise_urgency(view, former.urgency)
+    view = _keep_deadline(_raise_urgency(view, former.urgency), former)
     if RANK[former.to] < RANK[view.to] or (former.to == view.to and not _is_earlier(former, view)):
         return view
     if former.to == view.to == "now":
         return view
-    kept = replace(view, to=former.to, deadline=former.deadline or view.deadline, scheduled_at=former.scheduled_at)
+    kept = replace(view, to=former.to, scheduled_at=former.scheduled_at)
     return kept.say("former", f"It was decided before as {former.to}: a decision never falls by itself.")
+
+
+def _keep_deadline(view: _View, former: Former) -> _View:
+    """The nearer deadline of work stays: the item keeps it, so its decision says it."""
+    before = former.deadline if former.to in WORK else None
+    if before is None or (view.deadline is not None and view.deadline <= before):
+        return view
+    sentence = f"The deadline {before:%Y-%m-%d}, named before, stays."
+    return replace(view, deadline=before).say("former_deadline", sentence)
 
 
 def _is_earlier(former: Former, view: _View) -> bool:
