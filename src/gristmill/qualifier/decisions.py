@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, cast
 import msgspec
 
 from gristmill.db import Tx, queries
-from gristmill.ids import DecisionId, ScopeId, WorkItemId
+from gristmill.ids import DecisionId, DocumentId, ScopeId, WorkItemId
 from gristmill.qualifier.deciding import Advice, Author, Case, Firing, Former, ItemVerdict, RelatedItem, Standing
 from gristmill.qualifier.model import Identifier, ItemState, RouteTo, Urgency, WorkItem
 from gristmill.qualifier.reading import ItemWording
@@ -43,6 +43,12 @@ class Decision:
     silent: bool
     inputs: Mapping[str, Any]
     path: Sequence[Mapping[str, Any]]
+
+    @property
+    def document(self) -> DocumentId | None:
+        """The mail whose words were read, of an item of several; None of items without, and of decisions of old."""
+        found = self.inputs.get("document")
+        return None if found is None else DocumentId(found)
 
     @property
     def steps(self) -> list[DecisionStep]:
@@ -106,7 +112,8 @@ async def save_decision(
 ) -> DecisionId:
     """Write a decision down with everything that it went by."""
     route = verdict.route
-    inputs = {"facts": case.facts.as_json(), **cast(dict[str, Any], msgspec.to_builtins(Inputs.of(case, wording)))}
+    read = {"document": item.document, "facts": case.facts.as_json()}
+    inputs = {**read, **cast(dict[str, Any], msgspec.to_builtins(Inputs.of(case, wording)))}
     id_ = await tx.only_value(
         SQL["save_decision"],
         int,
@@ -139,6 +146,11 @@ def _write_json(value: Any) -> str:
 async def load_decision(tx: Tx, item: WorkItemId) -> Decision | None:
     """The last decision about an item."""
     return await tx.one(SQL["load_decision"], Decision, item=item)
+
+
+def find_documents_read(decisions: Sequence[Decision]) -> dict[WorkItemId, DocumentId]:
+    """The document that each decision read, by its item."""
+    return {one.item: one.document for one in decisions if one.document is not None}
 
 
 async def list_decisions(tx: Tx, item: WorkItemId) -> list[PastDecision]:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from gristmill.db import Tx
 from gristmill.ids import WorkItemId
-from gristmill.qualifier.decisions import Decision, PastDecision, list_decisions, load_decision
+from gristmill.qualifier.decisions import Decision, PastDecision, find_documents_read, list_decisions, load_decision
 from gristmill.qualifier.model import WorkItem
 from gristmill.qualifier.reasons import DecisionStep
 from gristmill.qualifier.store import get_item
@@ -70,7 +70,7 @@ async def explain_item(tx: Tx, id_: WorkItemId) -> Explanation:
         decided = item.origin
         decision = await load_decision(tx, decided)
     steps = decision.steps if decision else []
-    texts = await load_item_texts(tx, [decided]) if decision else []
+    texts = await load_item_texts(tx, [decided], find_documents_read([decision])) if decision else []
     text = texts[0].text if texts else ""
     return Explanation(
         item,

@@ -12,7 +12,7 @@ from gristmill.ids import DecisionId, WorkItemId
 from gristmill.processes import ProcessPool
 from gristmill.qualifier.casework import make_case, word_item
 from gristmill.qualifier.deciding import ItemVerdict, decide
-from gristmill.qualifier.decisions import Decision, Inputs, read_inputs
+from gristmill.qualifier.decisions import Decision, Inputs, find_documents_read, read_inputs
 from gristmill.qualifier.model import ItemText, RouteTo, Urgency
 from gristmill.qualifier.qualification import Customs, load_customs
 from gristmill.qualifier.reading import ItemWording, ScopeTerms
@@ -177,7 +177,8 @@ async def _load_portions(
             )
             if not decisions:
                 return
-            texts = {one.item.id: one for one in await load_item_texts(tx, [one.item for one in decisions])}
+            ids, read = [one.item for one in decisions], find_documents_read(decisions)
+            texts = {one.item.id: one for one in await load_item_texts(tx, ids, read)}
             customs = await load_customs(tx, [one.item.client for one in texts.values()])
         jobs = [_make_job(one, texts[one.item], customs, settings) for one in decisions if one.item in texts]
         left -= len(decisions)

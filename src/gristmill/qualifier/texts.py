@@ -1,15 +1,15 @@
 """The words of items: the subject, the body without its head, then each attachment after a line with its name."""
 
 import re
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import PurePath
 from typing import NamedTuple
 
 from gristmill.db import Tx, queries
-from gristmill.documents import FamilyMember, find_families, find_new_spans
+from gristmill.documents import Family, FamilyMember, find_families, find_new_spans
 from gristmill.ids import DocumentId, WorkItemId
-from gristmill.qualifier.describing import MAIL, find_type
+from gristmill.qualifier.describing import MAIL, describe_family, find_type
 from gristmill.qualifier.model import ItemText, TextPart, WorkItem
 from gristmill.qualifier.store import load_items
 
@@ -91,19 +91,23 @@ def _skip_head(text: str) -> int:
 
 
 async def load_item_texts(
-    tx: Tx, ids: Sequence[WorkItemId], roots: dict[WorkItemId, DocumentId] | None = None
+    tx: Tx, ids: Sequence[WorkItemId], roots: Mapping[WorkItemId, DocumentId] | None = None
 ) -> list[ItemText]:
     """The words of these items, as many of them as (still) exist.
 
-    An item of several documents, the mails of a thread, has the words of the newest, or of the one in `roots`.
+    An item of several documents, the mails of a thread, has the words of the one that describes it. If `roots` names
+    another one that is still there, it has the words and the head of that.
     """
     items = await load_items(tx, ids)
     documents = {id_: item.document for id_, item in items.items() if item.document is not None and item.text is None}
-    documents |= roots or {}
-    families = {family.root.id: family for family in await find_families(tx, list(documents.values()))}
+    wanted = {id_: root for id_, root in (roots or {}).items() if id_ in items and items[id_].text is None}
+    families = {one.root.id: one for one in await find_families(tx, [*documents.values(), *wanted.values()])}
+    for id_, root in wanted.items():
+        if root in families and root != documents.get(id_):
+            documents[id_], items[id_] = root, describe_as(items[id_], families[root])
     members = {id_: families[one].members for id_, one in documents.items() if one in families}
-    wanted = [member.id for family in members.values() for member in family]
-    rows = await tx.all(SQL["pages_of"], _PageRow, documents=wanted, most=MOST_PAGES)
+    shown = [member.id for family in members.values() for member in family]
+    rows = await tx.all(SQL["pages_of"], _PageRow, documents=shown, most=MOST_PAGES)
     pages: dict[DocumentId, list[_PageRow]] = {}
     for row in rows:
         pages.setdefault(row.document, []).append(row)
@@ -112,6 +116,20 @@ async def load_item_texts(
         for id_ in ids
         if id_ in items
     ]
+
+
+def describe_as(item: WorkItem, family: Family) -> WorkItem:
+    """An item with the head of another of its mails: words are never read as those of another writer, or day."""
+    mail = describe_family(family)
+    return replace(
+        item,
+        document=family.root.id,
+        title=mail.title,
+        note={**mail.note, **({"same_id_as": item.note["same_id_as"]} if item.is_double else {})},
+        written_at=mail.written_at,
+        warning=mail.warning,
+        type=mail.type,
+    )
 
 
 def compose_text(item: WorkItem, family: Sequence[tuple[FamilyMember, Sequence[_PageRow]]]) -> ItemText:

@@ -19,7 +19,7 @@ from gristmill.qualifier.conventions import (
     suggest_convention,
 )
 from gristmill.qualifier.conventions.model import Fate
-from gristmill.qualifier.decisions import Decision, load_decision
+from gristmill.qualifier.decisions import Decision, find_documents_read, load_decision
 from gristmill.qualifier.model import RouteTo
 from gristmill.qualifier.profiles import find_identity, load_profiles
 from gristmill.qualifier.reading import ItemWording
@@ -57,7 +57,8 @@ async def try_convention(tx: Tx, text: str, scope: Scope, since: datetime) -> Tr
     rule = parse_convention(text)
     written = format_convention(rule)
     decisions = await _load_decisions(tx, scope, since)
-    texts = {one.item.id: one for one in await load_item_texts(tx, [one.item for one in decisions])}
+    ids, read = [one.item for one in decisions], find_documents_read(decisions)
+    texts = {one.item.id: one for one in await load_item_texts(tx, ids, read)}
     profiles = await load_profiles(tx, [one.item.client for one in texts.values()])
     fitting: list[Fitting] = []
     for decision in decisions:
@@ -105,6 +106,6 @@ async def suggest_from(tx: Tx, item: WorkItemId, fate: Fate | None = None) -> tu
         raise Refused(f"Item {item} is not decided yet: there is nothing that a convention could be made of.")
     scope = Scope(found.client, found.project)
     me = find_identity(await load_profiles(tx, [found.client]), scope)
-    (text,) = await load_item_texts(tx, [item])
+    (text,) = await load_item_texts(tx, [item], find_documents_read([decision]))
     about, facts = word_item(text, me).about, TextFacts.from_json(decision.inputs["facts"])
     return scope, suggest_convention(about, facts, decision.route, fate)
