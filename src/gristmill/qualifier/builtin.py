@@ -69,6 +69,14 @@ class BuiltinCase:
         return self.item.written_at.astimezone(find_zone(self.item.zone))
 
     @property
+    def deadline(self) -> datetime | None:
+        """That of the mail which is answered: the item may have a nearer one of another mail, written to others."""
+        said = self.memory.data.get("reply_by") if self.memory else None
+        if said is None:
+            return self.item.deadline
+        return datetime.fromisoformat(said) if said else None
+
+    @property
     def said(self) -> list[str]:
         """What people said to the item, in order."""
         return [one.text for one in self.messages if one.kind in ("user", "answer")]
@@ -187,7 +195,7 @@ class TemplateWriter:
         language = str(case.memory.data.get("language") or "") if case.memory else ""
         name, address = parseaddr(str(case.item.note.get("sender") or ""))
         wishes = [one.words for one in asked]
-        reply = write_reply(language, name or address, case.written_at, wishes, case.item.deadline, case.now)
+        reply = write_reply(language, name or address, case.written_at, wishes, case.deadline, case.now)
         return {"reply": reply, "question": ""}
 
 
@@ -234,7 +242,7 @@ class LlmWriter:
         today = f"Today is {case.now:%Y-%m-%d}: promise no day that is over, and say so if the text names one."
         wish = f"Draft a reply. It is about: {summary}\n{today}\nAsked for:\n{wishes}"
         answer = await self._ask(case, wish, ReplyAnswer)
-        if promises_past(answer.reply, case.written_at, case.item.deadline, case.now):
+        if promises_past(answer.reply, case.written_at, case.deadline, case.now):
             return await TemplateWriter().draft_reply(case, summary, asked)
         return {"reply": answer.reply, "question": "" if case.said else answer.question}
 

@@ -103,6 +103,7 @@ class ItemVerdict:
     path: tuple[DecisionStep, ...]
     author: Author = "rules"
     assign: str = ""  # whom a convention names
+    own_deadline: datetime | None = None  # without that of the decision before, which may be about another mail
 
 
 @dataclass(frozen=True)
@@ -125,10 +126,10 @@ def decide(case: Case) -> ItemVerdict:
     tree = _warn(decide_by_tree(case), case.facts)
     view = _follow_conventions(tree, case)
     view = _follow_advice(view, case)
-    view = _hold_floor(view, tree, case)
+    view = own = _hold_floor(view, tree, case)
     view = _hold_former(view, case.former)
     view = _end_waiting(view, case)
-    return replace(_join_or_divide(view, case), assign=_find_assignee(case))
+    return replace(_join_or_divide(view, case), assign=_find_assignee(case), own_deadline=own.deadline)
 
 
 def list_allowed(case: Case) -> tuple[Standing, ...]:

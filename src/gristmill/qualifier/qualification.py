@@ -196,4 +196,6 @@ def make_data(prepared: PreparedItem, verdict: ItemVerdict) -> Mapping[str, Any]
     asked = [one.evidence.words for one in facts.requests[:SHOWN_REQUESTS]]
     if facts.suspicion is not None:
         fields["suspicion"] = facts.suspicion.words
-    return {**fields, "asked": asked, "assign": verdict.assign, "urgency": verdict.route.urgency}
+    reply_by = verdict.own_deadline.isoformat() if verdict.own_deadline else ""
+    routed = {"assign": verdict.assign, "urgency": verdict.route.urgency}
+    return {**fields, "asked": asked, "reply_by": reply_by, **routed}
