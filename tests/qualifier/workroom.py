@@ -45,6 +45,10 @@ class Verdict:
     route: Route
     then: tuple[()] = ()
 
+    @property
+    def is_work(self) -> bool:
+        return self.route.to not in ("info_only", "handled")
+
     async def write(self, tx: Tx) -> None:
         await apply_route(tx, self.item, self.route, decision=None, why=f"It says {self.route.to}.", by="rules")
 

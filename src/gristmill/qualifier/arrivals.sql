@@ -6,9 +6,11 @@ SELECT pg_advisory_xact_lock(hashtextextended('item ' || w.urn, w.scope))
   FROM (SELECT scope, urn FROM unnest(%(scopes)s::int[], %(urns)s::text[]) AS u (scope, urn) ORDER BY scope, urn) w;
 
 -- name: known_items
-SELECT w.scope, w.urn, s.item, s.known, s.is_double
+SELECT w.scope, w.urn, s.item, s.known, s.is_double, coalesce(d.urn = w.urn, true) AS describes
   FROM unnest(%(scopes)s::int[], %(urns)s::text[]) AS w (scope, urn)
-  JOIN item_source s ON s.scope = w.scope AND s.urn = w.urn;
+  JOIN item_source s ON s.scope = w.scope AND s.urn = w.urn
+  JOIN item i ON i.id = s.item
+  LEFT JOIN document d ON d.id = i.document;
 
 -- name: add_source
 INSERT INTO item_source (scope, urn, item, said_id, digest, is_double)
@@ -27,11 +29,12 @@ SELECT m.scope, m.said_id, m.urn, m.digest, m.item, m.is_double
  WHERE m.digest IS NOT NULL;
 
 -- name: describe
--- the newest of its documents describes an item; of the mails of a thread, the one that was written last
+-- the newest version of its document describes an item; of the mails of a thread, the newest that asks for something;
+-- and its copies that wait, which are worked on in its place
 UPDATE item
    SET document = %(document)s, title = %(title)s, note = %(note)s::jsonb, written_at = %(written_at)s, warning = %(warning)s,
-       type = %(type)s
- WHERE id = %(id)s;
+       type = CASE WHEN id = %(id)s THEN %(type)s ELSE type END
+ WHERE id = %(id)s OR (origin = %(id)s AND state = 'scheduled');
 
 -- name: warn
 UPDATE item SET warning = %(warning)s WHERE id = %(id)s;

@@ -12,7 +12,7 @@ from gristmill.documents import find_families
 from gristmill.ids import ScopeId, WorkItemId
 from gristmill.qualifier.describing import Arrival, describe_family, find_addresses, mark_double
 from gristmill.qualifier.model import OPEN, WorkItem
-from gristmill.qualifier.routing import close_handled
+from gristmill.qualifier.routing import RANKS, close_handled, rank_item
 from gristmill.qualifier.store import ItemDraft, add_message, load_items, make_item
 from gristmill.sources import find_sent, join_thread, lock_threads
 
@@ -37,6 +37,7 @@ class _Known(NamedTuple):
     item: WorkItemId
     known: str | None  # the extent that its last decision knew
     is_double: bool
+    describes: bool = True  # the item: no other mail of its thread does
 
 
 class SameId(NamedTuple):
@@ -89,7 +90,7 @@ async def note_arrivals(tx: Tx, arrivals: Sequence[Arrival], find_own_addresses:
         if key in sent:
             noted.append(await _note_sent(tx, one, threads[key]))
         elif key in known:
-            noted.append(await _note_known(tx, one, items[known[key].item], known[key].known))
+            noted.append(await _note_known(tx, one, items[known[key].item], known[key]))
         elif one.digest and _identify(one) in same:
             noted.append(await _note_again(tx, one, same[_identify(one)]))
         else:
@@ -169,19 +170,29 @@ async def _find_open(tx: Tx, scope: ScopeId, thread: str) -> list[WorkItem]:
     return found + await tx.all(SQL["copies_in_thread"], WorkItem, scope=scope, thread=thread)
 
 
-async def _note_known(tx: Tx, arrival: Arrival, item: WorkItem, known: str | None) -> NotedArrival:
+async def _note_known(tx: Tx, arrival: Arrival, item: WorkItem, known: _Known) -> NotedArrival:
     """Another version of what is here, or a page of it that could be read after all."""
-    if known == arrival.extent:
+    if known.known == arrival.extent:
         return NotedArrival(arrival, item.id, reason="it is decided already")
-    await _describe(tx, arrival, item)
+    await (describe_item if known.describes else _warn)(tx, arrival, item)
     return NotedArrival(arrival, item.id, needs_decision=arrival.family.is_read)
 
 
-async def _describe(tx: Tx, arrival: Arrival, item: WorkItem) -> None:
-    """Of the mails of a thread, the one that was written last describes the item."""
-    if arrival.written_at < item.written_at and item.document != arrival.family.root.id:
-        await tx.execute(SQL["warn"], id=item.id, warning=arrival.warning or item.warning)
-        return
+def speaks_for(arrival: Arrival, item: WorkItem, *, is_work: bool) -> bool:
+    """Of the mails of a thread, the newest that asks for something describes the item; until one does, the newest."""
+    if arrival.family.root.id == item.document:
+        return False  # it describes the item already
+    has_work = rank_item(item) >= RANKS["later"]
+    return arrival.written_at >= item.written_at if is_work == has_work else is_work
+
+
+async def _warn(tx: Tx, arrival: Arrival, item: WorkItem) -> None:
+    warning = arrival.warning if arrival.family.is_read else None
+    await tx.execute(SQL["warn"], id=item.id, warning=warning or item.warning)
+
+
+async def describe_item(tx: Tx, arrival: Arrival, item: WorkItem) -> None:
+    """Give an item the title, the head and the words of this document."""
     await tx.execute(
         SQL["describe"],
         id=item.id,
@@ -231,7 +242,7 @@ async def _append(tx: Tx, arrival: Arrival, item: WorkItem, answered_at: datetim
     await _add_source(tx, arrival, item.id)
     said = f"{arrival.note.get('sender', '')}: {arrival.title}".strip(": ")
     await add_message(tx, item.id, "mail", said, by=BY, document=arrival.family.root.id)
-    await _describe(tx, arrival, item)
+    await _warn(tx, arrival, item)  # whether it describes the item is known with its decision
     answered = answered_at is not None and answered_at >= arrival.written_at
     return NotedArrival(arrival, item.id, needs_decision=arrival.family.is_read and not answered)
 

@@ -138,6 +138,11 @@ def list_allowed(case: Case) -> tuple[Standing, ...]:
     return tuple(one for one in RANK if RANK[one] >= least and one != "handled")
 
 
+def is_work(case: Case) -> bool:
+    """Whether its words ask for something, as rules and conventions say."""
+    return _decide_without_advice(case).to in WORK
+
+
 def is_settled(case: Case) -> bool:
     """Whether nothing is left to ask an LLM: a person's convention says the outcome, or nobody wrote the text."""
     return (

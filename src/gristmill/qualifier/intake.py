@@ -9,7 +9,15 @@ from gristmill.db import Database, Tx
 from gristmill.documents import Family, find_families
 from gristmill.errors import Transient
 from gristmill.ids import DocumentId, WorkItemId
-from gristmill.qualifier.arriving import FindAddresses, NotedArrival, note_arrivals, set_known, warn_unread
+from gristmill.qualifier.arriving import (
+    FindAddresses,
+    NotedArrival,
+    describe_item,
+    note_arrivals,
+    set_known,
+    speaks_for,
+    warn_unread,
+)
 from gristmill.qualifier.describing import describe_family, is_workless
 from gristmill.qualifier.letters import QualifyItem
 from gristmill.qualifier.model import UNDECIDED, ItemText, WorkItem
@@ -34,6 +42,11 @@ class DecisionToWrite(Protocol):
     @property
     def then(self) -> Sequence[Letter | Envelope]: ...
 
+    @property
+    def is_work(self) -> bool:
+        """Whether its words ask for something."""
+        ...
+
 
 Qualify = Callable[[Sequence[ItemText]], Awaitable[Sequence[DecisionToWrite | Exception]]]
 
@@ -53,7 +66,7 @@ class Intake:
         async with self.db.transaction() as tx:
             noted = await note_arrivals(tx, arrivals, self.find_own_addresses)
         wanted: dict[WorkItemId, NotedArrival] = {}
-        for one in noted:
+        for one in sorted(noted, key=lambda one: one.arrival.written_at):
             if one.item is not None and one.needs_decision:
                 wanted.setdefault(one.item, one)  # another mail of the same thread has its turn after this one
         decided = await self._decide(list(wanted), wanted)
@@ -132,6 +145,8 @@ async def _write_decision(tx: Tx, *, item: WorkItem, noted: NotedArrival | None,
         again = DocumentRead(noted.arrival.family.root.id) if noted else QualifyItem(item.id)
         await send(tx, again, scope=item.scope, foreground=item.foreground)
         return
+    if noted and speaks_for(noted.arrival, held, is_work=decision.is_work):
+        await describe_item(tx, noted.arrival, held)
     await decision.write(tx)
     if noted:
         await set_known(tx, noted.arrival)

@@ -3,17 +3,22 @@
 import orjson
 
 from gristmill.db import Tx, queries
-from gristmill.ids import WorkItemId
+from gristmill.ids import DocumentId, WorkItemId
 from gristmill.qualifier.model import ItemMemory
 
 SQL = queries("gristmill.qualifier", "memory.sql")
 
 
-async def save_memory(tx: Tx, item: WorkItemId, memory: ItemMemory) -> None:
-    """The last memory counts: a later decision takes the place of the one before."""
-    await tx.execute(
+async def save_memory(tx: Tx, item: WorkItemId, memory: ItemMemory, *, document: DocumentId | None = None) -> bool:
+    """The last memory counts: a later decision takes the place of the one before.
+
+    The memory of a `document` is kept only if that one describes the item: not what another mail of its thread asks.
+    Whether it was kept.
+    """
+    kept = await tx.value(
         SQL["save_memory"],
         item=item,
+        document=document,
         summary=memory.summary,
         node_keys=list(memory.node_keys),
         chunks=list(memory.chunks),
@@ -23,6 +28,12 @@ async def save_memory(tx: Tx, item: WorkItemId, memory: ItemMemory) -> None:
         source=memory.source,
         source_id=memory.source_id,
     )
+    return kept is not None
+
+
+async def save_reason(tx: Tx, item: WorkItemId, routing: str, reason: str) -> None:
+    """What the last decision says, beside what is remembered of the mail that describes the item."""
+    await tx.execute(SQL["save_reason"], item=item, routing=routing, reason=reason)
 
 
 async def load_memory(tx: Tx, item: WorkItemId) -> ItemMemory | None:

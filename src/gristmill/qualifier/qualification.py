@@ -17,17 +17,18 @@ from gristmill.qualifier.casework import (
     word_item,
 )
 from gristmill.qualifier.conventions import InForce, count_firings, fold_firings, load_in_force
-from gristmill.qualifier.deciding import Advice, Case, ItemVerdict, decide, explain_suspicion, is_settled
+from gristmill.qualifier.deciding import Advice, Case, ItemVerdict, decide, explain_suspicion, is_settled, is_work
 from gristmill.qualifier.decisions import find_known, load_former, load_moment, save_decision
 from gristmill.qualifier.identifiers import hold_numbers, note_identifiers
 from gristmill.qualifier.letters import AskLlm, KeepAtom
-from gristmill.qualifier.memory import save_memory
+from gristmill.qualifier.memory import save_memory, save_reason
 from gristmill.qualifier.model import UNDECIDED, ItemMemory, ItemText, WorkItem
 from gristmill.qualifier.moving import move_item
 from gristmill.qualifier.profiles import Profile, find_identity, find_lead_of, load_profiles
 from gristmill.qualifier.reading import ItemWording, ScopeTerms
+from gristmill.qualifier.reasons import DecisionStep
 from gristmill.qualifier.routing import apply_route
-from gristmill.qualifier.store import warn_item
+from gristmill.qualifier.store import get_item, warn_item
 from gristmill.queue import Envelope, Letter, send
 from gristmill.rooms import Tools
 from gristmill.scopes import Scope
@@ -53,6 +54,7 @@ class Qualified:
 
     item: WorkItem
     write: Callable[[Tx], Awaitable[None]]
+    is_work: bool = False  # its words ask for something
     then: Sequence[Letter | Envelope] = ()  # letters that are sent with those of many others
 
 
@@ -113,9 +115,10 @@ def prepare(text: ItemText, terms: ScopeTerms) -> PreparedItem:
 
 def _qualify(prepared: PreparedItem, *, has_llm: bool) -> Qualified:
     """An LLM is asked about items that are new here. A decision that is made again is made by rules: it only rises."""
-    if has_llm and prepared.item.state in UNDECIDED and not is_settled(prepared.case):
-        return Qualified(prepared.item, partial(_ask_llm, prepared=prepared))
-    return Qualified(prepared.item, partial(decide_and_write, prepared=prepared), list_letters(prepared))
+    item, asks = prepared.item, is_work(prepared.case)
+    if has_llm and item.state in UNDECIDED and not is_settled(prepared.case):
+        return Qualified(item, partial(_ask_llm, prepared=prepared), asks)
+    return Qualified(item, partial(decide_and_write, prepared=prepared), asks, list_letters(prepared))
 
 
 def list_letters(prepared: PreparedItem) -> list[Envelope]:
@@ -151,16 +154,25 @@ async def decide_and_write(
     known = await find_known(tx, item, identifiers)
     case = replace(prepared.case, known=known, former=await load_former(tx, item), advice=advice)
     case = replace(case, is_silent=asked and advice is None)
-    verdict = decide(case)
+    verdict = await _name_mail(tx, item, decide(case))
     silent = case.is_silent or is_silent(case, prepared.wording)
     decision = await save_decision(tx, item, prepared.wording, case, verdict, silent=silent)
     await note_identifiers(tx, item.id, list(identifiers))
     await _count(tx, case)
-    await save_memory(tx, item.id, make_memory(prepared, verdict, summary))
     reason = explain_briefly(verdict)
+    if not await save_memory(tx, item.id, make_memory(prepared, verdict, summary), document=item.document):
+        await save_reason(tx, item.id, verdict.route.to, reason)
     if facts.suspicion is not None and item.warning is None:
         item = await warn_item(tx, item, explain_suspicion(facts.suspicion))
     await apply_route(tx, item, verdict.route, decision=decision, why=reason, by=verdict.author)
+
+
+async def _name_mail(tx: Tx, item: WorkItem, verdict: ItemVerdict) -> ItemVerdict:
+    """A decision about another mail than the one that describes the item says which one was read."""
+    if item.decision is None or (await get_item(tx, item.id)).document == item.document:
+        return verdict
+    sentence = f"The mail “{item.title}” of {item.written_at:%Y-%m-%d} was read."
+    return replace(verdict, path=(DecisionStep("other_mail", sentence), *verdict.path))
 
 
 async def _count(tx: Tx, case: Case) -> None:
