@@ -10,6 +10,7 @@ import pytest
 from workroom import Workroom, move_clock
 
 from gristmill.errors import Overloaded, Permanent, Transient
+from gristmill.ids import DocumentId
 from gristmill.models import FakeLlm, RouterLlm
 from gristmill.qualifier.adding import ItemWish, add_item, answer, say
 from gristmill.qualifier.builtin import BuiltInExecutor
@@ -295,6 +296,20 @@ async def test_a_message_that_came_meanwhile_begins_anew(room: Workroom) -> None
     old = Checkpoint(2, {"heard": 0, "asked": [], "summary": {"text": "Old.", "citations": []}})
     llm = Scripted(*ANSWERS)
     await run(hire(room, llm), item, await room.do(list_messages, item.id), checkpoint=old)
+    assert len(llm.questions) == 3
+
+
+async def test_steps_about_another_mail_of_the_thread_are_not_gone_on_with(room: Workroom) -> None:
+    item = await bring_mail(room)
+    kept: list[Any] = []
+
+    async def keep(checkpoint: Checkpoint) -> None:
+        kept.append(dict(checkpoint.data))
+
+    await run(hire(room, Scripted(*ANSWERS)), item, checkpoint=Checkpoint(keep=keep))
+    llm = Scripted(*ANSWERS)
+    other = replace(item, document=DocumentId(4711))
+    await run(hire(room, llm), other, checkpoint=Checkpoint(3, kept[-1]))
     assert len(llm.questions) == 3
 
 

@@ -15,7 +15,7 @@ from gristmill.qualifier import explain_item
 from gristmill.qualifier.builtin import BuiltInExecutor
 from gristmill.qualifier.executor import Checkpoint
 from gristmill.qualifier.memory import load_memory
-from gristmill.qualifier.model import ItemMessage, WorkItem
+from gristmill.qualifier.model import ItemMessage, ItemText, WorkItem
 from gristmill.qualifier.qualification import qualify_many
 from gristmill.qualifier.store import ItemResult, load_result
 from gristmill.rooms import Tools
@@ -173,6 +173,26 @@ async def test_a_mail_that_comes_while_the_item_runs_is_in_the_draft(thread: Wor
         go_on.set()
         await thread.until_state("completed")
     await check_answered(thread)
+
+
+async def test_a_mail_that_came_before_the_run_and_is_decided_while_it_runs_is_in_the_draft(thread: Workroom) -> None:
+    begun, go_on = hold_runs(thread)
+    qualify = thread.qualify
+
+    async def wait_for_run(texts: Sequence[ItemText]) -> Any:
+        if any("30 November" in one.text for one in texts):
+            await begun.wait()
+        return await qualify(texts)
+
+    thread.qualify = wait_for_run
+    await offer(thread)
+    await ask(thread)
+    async with thread.working():
+        await thread.until(lambda: thread.rows("SELECT FROM decision OFFSET 1"))
+        go_on.set()
+        await thread.until_state("completed")
+    await check_answered(thread)
+    assert "It was decided again while it ran." in [event.why for event in await thread.events()]
 
 
 def hold_runs(room: Workroom) -> tuple[asyncio.Event, asyncio.Event]:

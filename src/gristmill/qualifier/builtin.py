@@ -116,7 +116,7 @@ class BuiltInExecutor:
         if question := find_obstacle(case):
             return question
         writer = LlmWriter(self.llm, self.model, item.foreground) if self.llm is not None else TemplateWriter()
-        heard = messages[-1].id if messages else 0
+        heard = [messages[-1].id if messages else 0, item.document]  # steps about another mail are not gone on with
         kept: dict[str, Any] = dict(checkpoint.data) if checkpoint.data.get("heard") == heard else {"heard": heard}
         for step in ("asked", "summary", "reply"):
             if step not in kept:

@@ -214,11 +214,16 @@ async def begin_run(tx: Tx, item: WorkItem, make_checkpoint: MakeCheckpoint) -> 
         started_at=now,
         heard=max((one.id for one in messages), default=0),
     )
-    memory = await load_memory(tx, item.id) or (await load_memory(tx, item.origin) if item.origin else None)
+    memory = await _load_memory_of(tx, held)
     kept = await tx.one(SQL["load_checkpoint"], _CheckpointRow, item=item.id)
     running = replace(held, state="running", started_at=now)
     checkpoint = make_checkpoint(running, kept.done if kept else 0, kept.data if kept else {})
     return ItemRun(running, held.task, memory, messages, checkpoint)
+
+
+async def _load_memory_of(tx: Tx, item: WorkItem) -> ItemMemory | None:
+    """A copy has that of its original until it is decided itself."""
+    return await load_memory(tx, item.id) or (await load_memory(tx, item.origin) if item.origin else None)
 
 
 async def put_back(tx: Tx, item: WorkItem, *, why: str, dispatch_failures: int | None = None) -> bool:
@@ -233,7 +238,7 @@ async def put_back(tx: Tx, item: WorkItem, *, why: str, dispatch_failures: int |
 
 
 async def _finish(tx: Tx, *, run: ItemRun, result: ExecutorResult, executor: str) -> None:
-    """Keep the result. Messages that came meanwhile put the item back in line; they are in its context then."""
+    """Keep the result. Messages and decisions that came meanwhile put the item back in line; it knows them then."""
     await note_healthy(tx, executor)
     held = await _hold_run(tx, run.item, "running")
     if held is None:
@@ -249,12 +254,26 @@ async def _finish(tx: Tx, *, run: ItemRun, result: ExecutorResult, executor: str
         citations=orjson.dumps([asdict(one) for one in result.citations]).decode(),
     )
     await tx.execute(SQL["drop_checkpoint"], item=held.id)
-    missed = await tx.only_value(SQL["count_missed"], int, item=held.id, heard=held.heard, kinds=list(HEARD))
-    if missed:
-        await _requeue(tx, held, f"{missed} message{'s' if missed > 1 else ''} came while it ran.")
+    if news := await _find_news(tx, run, held):
+        await _requeue(tx, held, news)
     else:
         why = "Its work is done. A reply is drafted, not sent." if result.reply else "Its work is done."
         await move_item(tx, held.id, "completed", since=["running"], why=why, by=result.by, dispatch_failures=0)
+
+
+async def _find_news(tx: Tx, run: ItemRun, held: WorkItem) -> str:
+    """What the run did not know, in a sentence; empty if nothing.
+
+    A mail is a message when it comes, and in the memory of the item when it is decided. A run that begins in between
+    has heard the message, and nothing of what the mail asks.
+    """
+    missed = await tx.only_value(SQL["count_missed"], int, item=held.id, heard=held.heard, kinds=list(HEARD))
+    if missed:
+        return f"{missed} message{'s' if missed > 1 else ''} came while it ran."
+    memory = await _load_memory_of(tx, held)
+    if held.document != run.item.document or (memory and memory.data) != (run.memory and run.memory.data):
+        return "It was decided again while it ran."
+    return ""
 
 
 async def _requeue(tx: Tx, item: WorkItem, why: str) -> None:
@@ -269,8 +288,8 @@ async def _ask(tx: Tx, *, run: ItemRun, question: ItemQuestion, executor: str) -
     held = await _hold_run(tx, run.item, "running")
     if held is None:
         return
-    if await tx.only_value(SQL["count_missed"], int, item=held.id, heard=held.heard, kinds=list(HEARD)):
-        await _requeue(tx, held, "It had a question, and a message came while it ran.")
+    if news := await _find_news(tx, run, held):
+        await _requeue(tx, held, f"It had a question. {news}")
         return
     await add_message(tx, held.id, "question", question.text, by=BY)
     text = make_keepable(question.text)
