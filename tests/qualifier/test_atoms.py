@@ -1,5 +1,7 @@
 """The atomic chunk of an item: by rule, once, under the key of its node, and gone with its document."""
 
+import asyncio
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -8,14 +10,16 @@ from item_desk import ACME, EMBEDDER, ItemDesk
 from gristmill.documents import Item as DocumentItem
 from gristmill.documents import WholeText, find_written, prepare_text, remove, take_in
 from gristmill.errors import Transient
-from gristmill.ids import WorkItemId
+from gristmill.ids import ChunkId, WorkItemId
 from gristmill.knowledge import graph, search_hybrid
-from gristmill.qualifier import has_unkept_atoms, load_memory
+from gristmill.qualifier import has_unkept_atoms, load_memory, save_memory
 from gristmill.qualifier.atoms import LARGE, keep_atom
 from gristmill.qualifier.letters import KeepAtom
+from gristmill.qualifier.memory import remember_chunks
 from gristmill.queue import Done, Skip, Snooze, TaskFilter, cancel, find_tasks
 from gristmill.scopes import Scope, find_scope
 
+SOMEBODY_WAITS = "SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'"
 INVOICE = "Dear Sir or Madam,\n\ninvoice no. 2026-0077 over 1,240.00 EUR is payable until 30 June 2026.\n"
 
 
@@ -152,6 +156,29 @@ async def test_a_chunk_of_another_document_that_goes_meanwhile_is_looked_for_aga
             await answer.write(tx)
     assert isinstance(await keep(desk), Done)
     assert len(await chunks_of(desk, item.id)) == 1
+
+
+async def test_chunks_are_added_to_a_memory_that_another_decision_saves_meanwhile(desk: ItemDesk):
+    item = await desk.qualify(INVOICE)
+
+    async def add_chunk() -> None:
+        async with desk.db.transaction() as tx:
+            await remember_chunks(tx, item.id, ["email::1", "email::1"], [ChunkId(7)])
+
+    async with desk.db.transaction() as tx:
+        memory = await load_memory(tx, item.id)
+        assert memory is not None
+        await save_memory(tx, item.id, replace(memory, node_keys=["email::0"], data={"asked": ["Something new."]}))
+        adding = asyncio.create_task(add_chunk())
+        async with desk.db.reading() as watching, asyncio.timeout(60):
+            while not await watching.all(SOMEBODY_WAITS):  # noqa: ASYNC110 no event says so
+                await asyncio.sleep(0.01)
+    await adding
+    async with desk.db.reading() as tx:
+        memory = await load_memory(tx, item.id)
+    assert memory is not None
+    assert memory.data == {"asked": ["Something new."]}
+    assert (memory.node_keys, memory.chunks) == (["email::0", "email::1"], [7])
 
 
 async def test_the_document_of_an_item_is_not_repeated_by_a_note(desk: ItemDesk):

@@ -8,12 +8,13 @@ from gristmill.db import Tx
 from gristmill.errors import Cancelled, LeaseLost, Transient
 from gristmill.ids import WorkItemId
 from gristmill.models import Llm
-from gristmill.qualifier.atoms import check_presence, make_node_key, remember_chunks, without_gone_chunks
+from gristmill.qualifier.atoms import check_presence, make_node_key, without_gone_chunks
 from gristmill.qualifier.casework import find_identifiers
 from gristmill.qualifier.decisions import find_known
 from gristmill.qualifier.letters import AskLlm
 from gristmill.qualifier.llm_pass import Consultation, consult
 from gristmill.qualifier.llm_tools import ToolCalls
+from gristmill.qualifier.memory import remember_chunks
 from gristmill.qualifier.moving import move_item
 from gristmill.qualifier.qualification import PreparedItem, decide_and_write, list_letters, load_customs, prepare
 from gristmill.qualifier.texts import load_item_texts

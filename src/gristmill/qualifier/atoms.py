@@ -3,7 +3,7 @@
 import re
 from collections.abc import Generator, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import timedelta
 from functools import partial
 
@@ -15,7 +15,7 @@ from gristmill.knowledge import Embedders, Hit, chunks, graph, search_hybrid
 from gristmill.models import TextFacts, quote_summary
 from gristmill.qualifier.conventions.matching import find_main_amount
 from gristmill.qualifier.letters import KeepAtom
-from gristmill.qualifier.memory import load_memory, save_memory
+from gristmill.qualifier.memory import remember_chunks
 from gristmill.qualifier.model import WorkItem
 from gristmill.qualifier.reading import ItemWording
 from gristmill.qualifier.store import get_item
@@ -201,12 +201,3 @@ async def _link(tx: Tx, *, item: WorkItemId, scope: Scope, atom: Atom, found: Se
     with without_gone_chunks():
         key = await graph.create_node_with_rag_links(tx, scope, atom.node_key, atom.node_type, {}, found)
     await remember_chunks(tx, item, [key], found)
-
-
-async def remember_chunks(tx: Tx, item: WorkItemId, keys: Sequence[str], found: Sequence[ChunkId]) -> None:
-    """Add nodes and chunks to the memory of an item."""
-    memory = await load_memory(tx, item)
-    if memory is not None:
-        node_keys = list(dict.fromkeys([*memory.node_keys, *keys]))
-        kept = replace(memory, node_keys=node_keys, chunks=list(dict.fromkeys([*memory.chunks, *found])))
-        await save_memory(tx, item, kept)

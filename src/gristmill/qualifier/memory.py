@@ -1,9 +1,11 @@
 """The memory of an item: what the qualifier found out, for whatever executes the item."""
 
+from collections.abc import Sequence
+
 import orjson
 
 from gristmill.db import Tx, queries
-from gristmill.ids import DocumentId, WorkItemId
+from gristmill.ids import ChunkId, DocumentId, WorkItemId
 from gristmill.qualifier.model import ItemMemory
 
 SQL = queries("gristmill.qualifier", "memory.sql")
@@ -34,6 +36,11 @@ async def save_memory(tx: Tx, item: WorkItemId, memory: ItemMemory, *, document:
 async def save_reason(tx: Tx, item: WorkItemId, routing: str, reason: str) -> None:
     """What the last decision says, beside what is remembered of the mail that describes the item."""
     await tx.execute(SQL["save_reason"], item=item, routing=routing, reason=reason)
+
+
+async def remember_chunks(tx: Tx, item: WorkItemId, keys: Sequence[str], found: Sequence[ChunkId]) -> None:
+    """Add nodes and chunks to the memory of an item, and leave the rest: another decision may save it meanwhile."""
+    await tx.execute(SQL["add_chunks"], item=item, keys=list(dict.fromkeys(keys)), chunks=list(dict.fromkeys(found)))
 
 
 async def load_memory(tx: Tx, item: WorkItemId) -> ItemMemory | None:

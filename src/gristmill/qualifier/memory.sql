@@ -14,6 +14,16 @@ RETURNING item;
 -- name: save_reason
 UPDATE item_memory SET routing = %(routing)s, reason = %(reason)s, saved_at = clock() WHERE item = %(item)s;
 
+-- name: add_chunks
+-- in one statement: a memory that was read before would undo a decision that is written meanwhile
+UPDATE item_memory m
+   SET node_keys = m.node_keys || ARRAY(SELECT u.one FROM unnest(%(keys)s::text[]) WITH ORDINALITY u (one, place)
+                                         WHERE u.one <> ALL (m.node_keys) ORDER BY u.place),
+       chunks = m.chunks || ARRAY(SELECT u.one FROM unnest(%(chunks)s::bigint[]) WITH ORDINALITY u (one, place)
+                                   WHERE u.one <> ALL (m.chunks) ORDER BY u.place),
+       saved_at = clock()
+ WHERE m.item = %(item)s;
+
 -- name: load_memory
 SELECT summary, node_keys, chunks, data, routing, reason, source, source_id FROM item_memory WHERE item = %(item)s;
 
