@@ -81,6 +81,24 @@ def test_a_mistake_gets_one_sentence(cli, words: list[str], sentence: str) -> No
     assert sentence in said.err
 
 
+def test_a_folder_that_is_no_maildir_is_refused_and_one_that_may_become_one_is_not(
+    cli, letters: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    words = ("source", "add", "maildir", "m1", f"path={letters}")
+    sentence = f"{letters} is no Maildir: there is no folder with cur and new. The kind eml reads .eml files.\n"
+    shared = cli(*words)  # a worker elsewhere may have a Maildir there
+    assert (shared.code, shared.err) == (0, f"On this machine, {sentence}")
+    tried = cli("source", "test", "m1")
+    assert (tried.code, tried.err) == (1, sentence)
+    (tmp_path / "mailbox").mkdir()
+    assert cli("source", "add", "maildir", "m2", f"path={tmp_path / 'mailbox'}").err == ""
+    assert cli("source", "test", "m2").out == f"{tmp_path / 'mailbox'} has 0 items.\n"
+    monkeypatch.delenv("GRISTMILL_DATABASE_URL")
+    monkeypatch.setenv("GRISTMILL_DATA", str(tmp_path / "data"))
+    refused = cli(*words)
+    assert (refused.code, refused.err) == (1, sentence)
+
+
 def test_a_folder_that_is_not_there_is_refused_unless_workers_elsewhere_may_have_it(
     cli, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:

@@ -65,6 +65,25 @@ async def test_another_mail_under_a_known_message_id_in_a_folder_takes_nobodys_p
     assert marked.said == "one@acme.test"
 
 
+async def test_a_folder_that_is_no_maildir_fails_with_a_sentence_until_it_is_one(farm: Farm, tmp_path: Path) -> None:
+    box = tmp_path / "box"
+    box.mkdir()
+    source = await farm.add("maildir", path=str(box))
+    await farm.work()
+    assert (await farm.look(source)).error is None  # the mail program may make it when the first mail comes
+    (box / "1.eml").write_bytes(a_mail(1))
+    await farm.poll(source)
+    assert "is no Maildir: there is no folder with cur and new" in str((await farm.look(source)).error)
+    await farm.compare(source)
+    assert "is no Maildir" in str((await farm.look(source)).listing_error)
+    for part in ("cur", "new", "tmp"):
+        (box / ".Sent" / part).mkdir(parents=True)
+    (box / ".Sent" / "cur" / "1").write_bytes(a_mail(1))
+    await farm.poll(source)
+    assert (await farm.look(source)).error is None
+    assert await farm.documents() == {"email::1@acme.test": 1}
+
+
 async def test_a_link_in_a_folder_is_called_a_link(farm: Farm, tmp_path: Path) -> None:
     box = tmp_path / "box"
     box.mkdir()

@@ -14,12 +14,13 @@ from gristmill.cli.output import Json, Misused, Yes, confirm_removal, emit, err,
 from gristmill.cli.scopes import Client, Project, format_scope, scope_of
 from gristmill.cli.session import Session, blame_options, load_settings, parse_span, run, session
 from gristmill.db import Tx
-from gristmill.errors import Refused
+from gristmill.errors import Permanent, Refused
 from gristmill.ids import TaskId
 from gristmill.sources import (
     KINDS,
     Comparison,
     ItemRow,
+    Kind,
     Opener,
     Source,
     SourceStanding,
@@ -118,7 +119,7 @@ def add(
     with blame_options():
         given = check_options(find_kind(kind), _read_options(options or []))
     wanted = Wanted(name, kind, given, scope_of(client, project), parse_span(every), parse_span(listing_every))
-    _look_for_folder(given)
+    _look_for_folder(find_kind(kind), given)
     found = run(_add(wanted))
     emit(json, found, lambda: _show_one(found))
 
@@ -264,14 +265,25 @@ async def _add(wanted: Wanted) -> SourceShown:
         return (await _describe(tx, [await add_source(tx, wanted)]))[0]
 
 
-def _look_for_folder(options: Mapping[str, Any]) -> None:
-    """A path that is misspelt is refused; with a database that others share, a worker elsewhere may have the folder."""
+def _look_for_folder(kind: Kind, options: Mapping[str, Any]) -> None:
+    """A path that is misspelt, or leads to another kind of folder, is refused; with a database that others share, a
+    worker elsewhere may have the right folder.
+    """
     path = options.get("path")
-    if not isinstance(path, str) or Path(path).expanduser().is_dir():
+    if not isinstance(path, str):
         return
-    if not load_settings().database_url:
-        raise Refused(f"There is no folder {path}: make it first, or mend the path.")
-    warn(f"There is no folder {path} on this machine: workers that have it will poll it.")
+    folder, is_shared = Path(path).expanduser(), bool(load_settings().database_url)
+    if not folder.is_dir():
+        if not is_shared:
+            raise Refused(f"There is no folder {path}: make it first, or mend the path.")
+        warn(f"There is no folder {path} on this machine: workers that have it will poll it.")
+    elif kind.check_folder is not None:
+        try:
+            kind.check_folder(folder)
+        except Permanent as error:
+            if not is_shared:
+                raise Refused(str(error)) from None
+            warn(f"On this machine, {error}")
 
 
 async def _list(client: str | None, project: str | None) -> list[SourceShown]:

@@ -149,6 +149,7 @@ class Kind:
     listing_every: timedelta = timedelta(days=1)
     backoff: Sequence[timedelta] = tuple(timedelta(minutes=n) for n in (1, 5, 15, 30, 60))  # then from the start
     watch: Watch | None = None  # how it tells of changes by itself
+    check_folder: Callable[[Path], None] | None = None  # Permanent if a folder of this machine cannot be such a source
 
 
 @dataclass(frozen=True)
