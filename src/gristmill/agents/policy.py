@@ -10,7 +10,7 @@ from gristmill.agents.provenance import Origin, TargetKind, join_sources, lower_
 from gristmill.db import Tx, queries
 from gristmill.errors import Refused, Unsafe
 from gristmill.scopes import Scope, find_scope, scope_id
-from gristmill.sources import read_location
+from gristmill.sources import read_location, read_pattern
 
 SQL = queries("gristmill.agents", "policy.sql")
 MOST_ENTRIES = 200
@@ -282,6 +282,16 @@ async def drop_policy(tx: Tx, scope: Scope) -> bool:
     return found is not None and await tx.value(SQL["drop_policy"], scope=found) is not None
 
 
+def _check_domain(entry: str) -> None:
+    """As for links; a policy speaks of whole hosts, so a path or a port is refused, too."""
+    try:
+        domain, _ = read_pattern(entry)
+    except Refused:
+        domain = ""
+    if not domain or any(sign in entry.removeprefix("*.") for sign in "/@:?#*"):
+        raise Refused(f"“{entry}” is no domain: write docs.example.org, or *.example.org.")
+
+
 def check_policy(policy: Policy) -> None:
     if not 0 <= policy.max_files <= 100_000:
         raise Refused(f"max_files is {policy.max_files}: it goes from 0 to 100000.")
@@ -296,8 +306,7 @@ def check_policy(policy: Policy) -> None:
         if entry.count("@") != 1 or "*" in entry.removeprefix("*@") or entry == "*@":
             raise Refused(f"“{entry}” is no recipient: write anna@example.org, or *@example.org.")
     for entry in policy.domains:
-        if "/" in entry or "@" in entry or "*" in entry.removeprefix("*.") or "." not in entry.removeprefix("*."):
-            raise Refused(f"“{entry}” is no domain: write docs.example.org, or *.example.org.")
+        _check_domain(entry)
     for entry in policy.commands:
         if entry.split()[0] == "*":
             raise Refused("A command begins with the name of a program: write for example “make test” or “pytest *”.")

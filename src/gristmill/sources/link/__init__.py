@@ -4,7 +4,7 @@ from gristmill.sources.link.converting import convert_apart
 from gristmill.sources.link.extracting import extract_links
 from gristmill.sources.link.model import STATES, Effect, FoundLink, Link, LinkDecision, LinkId, LinkPlace, State
 from gristmill.sources.link.noting import LinkedDocument, NotedLinks, note_links
-from gristmill.sources.link.rules import ShownRule, list_rules, remove_rule, set_rule
+from gristmill.sources.link.rules import ShownRule, list_rules, read_pattern, remove_rule, set_rule
 from gristmill.sources.link.store import (
     count_waiting_links,
     decide_one,
@@ -39,6 +39,7 @@ __all__ = [
     "list_rules",
     "load_link",
     "note_links",
+    "read_pattern",
     "refresh_one",
     "remove_rule",
     "set_rule",
