@@ -3,6 +3,9 @@
 import unicodedata
 from collections.abc import Iterable
 from datetime import timedelta
+from itertools import takewhile
+
+LONGEST_REASON = 160  # characters of the words of a library
 
 
 def format_count(n: int, thing: str) -> str:
@@ -48,6 +51,20 @@ def show_unseen(text: str) -> str:
 def show_in_line(text: str) -> str:
     """The same in one line: a line break or a tab in a name would look like the next row of a table."""
     return show_unseen(text).replace("\n", "⟨U+000A⟩").replace("\t", "⟨U+0009⟩")
+
+
+def quote_reason(error: object) -> str:
+    """The words of a library about bytes that it cannot read: one short line, without the bytes that it quotes."""
+    said = str(error)[:10_000]
+    words = "".join(takewhile(lambda one: not _is_garbage(one), said))
+    if words != said:  # the quotation begins before the first character that no text has
+        words = words.rpartition(": ")[0] or words
+    line = " ".join(words.split())
+    return (line if len(line) <= LONGEST_REASON else f"{line[:LONGEST_REASON]}…").rstrip(" :'\"([")
+
+
+def _is_garbage(character: str) -> bool:
+    return character == "\ufffd" or _is_unseen(character) or unicodedata.category(character) == "Cs"
 
 
 def _is_unseen(character: str) -> bool:

@@ -120,6 +120,34 @@ def test_what_is_no_transcript_is_refused_with_a_sentence(tmp_path: Path, conten
 
 
 @pytest.mark.parametrize(
+    ("content", "sentence"),
+    [
+        ('{"entries": [{"text": "hi yak", "start": 1e400, "end": -5, "speaker": null}]}', "A time in it is no number"),
+        ('{"entries": [{"text": "hi yak", "start": 1' + "0" * 400 + "}]}", "A time in it is no number"),
+        ('{"entries": [{"text": "hi yak", "start": NaN}]}', "It begins like JSON, and is none."),
+        ("[" * 100_000, "It is nested too deep to be read."),
+        ("[[[[", "It begins like JSON, and is none."),
+        ('[{"text": "cut off", "start": 1', "It begins like JSON, and is none."),
+    ],
+    ids=["too large", "hundreds of digits", "NaN", "deep", "brackets", "cut off"],
+)
+def test_json_that_cannot_be_a_meeting_says_why(tmp_path: Path, content: str, sentence: str) -> None:
+    with pytest.raises(Permanent, match=sentence):
+        open_file(tmp_path, "x.json", content)
+
+
+def test_a_time_before_the_beginning_is_no_time(tmp_path: Path) -> None:
+    entries = [{"text": "Good morning.", "speaker": "Anna", "start": 3, "end": -5}]
+    _, text = open_file(tmp_path, "x.json", {"entries": entries})
+    assert text == "[00:00:03] Anna: Good morning."
+
+
+@pytest.mark.parametrize("text", ["[00:00:01] Anna: Hello.", "[Music] Anna: Hello.", "[[inaudible]] Hello."])
+def test_a_text_that_begins_with_a_bracket_stays_a_text(tmp_path: Path, text: str) -> None:
+    assert open_file(tmp_path, "x.txt", text)[1].endswith("Hello.")
+
+
+@pytest.mark.parametrize(
     "text", ["0:0" * 100_000, "[00:00:01]" * 50_000, "A: " * 100_000, "00:00 --> " * 50_000, "a" * 500_000], ids=len
 )
 def test_a_hostile_text_takes_no_longer_than_its_length(tmp_path: Path, text: str) -> None:

@@ -70,6 +70,16 @@ def test_what_is_no_calendar_is_refused(data: bytes) -> None:
         describe_event(Fetched("one", "1", {}, data))
 
 
+@pytest.mark.parametrize("line", [b"\x01\xff\n\x80\r\n" * 50, b"x\xcb\xabjN\x14\xff" * 50, b"long" * 500])
+def test_bytes_that_are_no_calendar_are_not_quoted_in_the_reason(line: bytes) -> None:
+    with pytest.raises(Permanent) as refused:
+        describe_event(Fetched("one", "1", {}, line))
+    reason = str(refused.value)
+    assert reason.startswith("It is no calendar (Content line could not be parsed into parts")
+    assert len(reason) < 200
+    assert reason.isprintable()
+
+
 @pytest.mark.parametrize(
     "data",
     [

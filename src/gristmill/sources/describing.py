@@ -7,6 +7,7 @@ from gristmill.documents import Limits, ReadAhead, read_ahead
 from gristmill.errors import Permanent
 from gristmill.sources.link import extract_links
 from gristmill.sources.model import Describe, Description, Fetched
+from gristmill.wording import quote_reason
 
 
 @dataclass(frozen=True)
@@ -35,4 +36,4 @@ def describe_item(describe: Describe, item: Fetched, limits: Limits) -> Describe
         return Permanent("It is nested too deep to be read.")
     except (ValueError, LookupError, TypeError, AttributeError) as error:
         # whatever a parser stumbles over lies in the item: the same bytes would do it again
-        return Permanent(f"It cannot be read ({type(error).__name__}: {error}).")
+        return Permanent(f"It cannot be read ({type(error).__name__}: {quote_reason(error)}).")

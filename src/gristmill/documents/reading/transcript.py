@@ -1,5 +1,7 @@
 """Transcripts of meetings: who said what, from when to when; every paragraph carries its times."""
 
+import json
+import math
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -30,6 +32,7 @@ LISTS = ("segments", "utterances", "monologues", "entries", "transcript", "trans
 TEXTS = ("text", "transcript", "content", "value", "display", "sentence")
 STARTS = ("start", "start_time", "startTime", "begin", "from", "offset", "timestamp", "ts", "startMs", "start_ms")
 ENDS = ("end", "end_time", "endTime", "to", "endMs", "end_ms")
+BROKEN_JSON = re.compile(r"""\{|[\[\s]*(?:[{"\]]|$)""")  # of a text that cannot be read as JSON: yet it was to be
 NOTHING: list[dict[str, Any]] = []
 SPEAKERS = ("speaker", "speaker_name", "speakerName", "speaker_label", "name", "user", "participant")
 
@@ -186,14 +189,29 @@ def _end_cues(cues: Sequence[Cue]) -> list[Cue]:
 
 def _parse_json(text: str) -> list[Cue]:
     try:
-        found = _find_entries(orjson.loads(text))
-    except orjson.JSONDecodeError as error:
-        if text.startswith("["):  # a time in brackets begins like a list
+        found = _find_entries(_load_json(text))
+    except ValueError as error:
+        if not BROKEN_JSON.match(text):  # a time or a remark in brackets begins like a list
             return []
         raise Permanent("It begins like JSON, and is none.") from error
     in_thousandths = _counts_thousandths(found)
     cues = [_make_cue(one, 1000 if in_thousandths else 1) for one in found]
     return _end_cues([cue for cue in cues if cue.text])
+
+
+def _load_json(text: str) -> Any:
+    try:
+        return orjson.loads(text)
+    except orjson.JSONDecodeError:
+        pass  # it also refuses numbers that are too large for a float, and those are JSON
+    try:
+        return json.loads(text, parse_constant=_refuse_constant)
+    except RecursionError as error:
+        raise Permanent("It is nested too deep to be read.") from error
+
+
+def _refuse_constant(name: str) -> float:
+    raise ValueError(f"{name} is no JSON")
 
 
 def _find_entries(value: Any, depth: int = 6) -> list[dict[str, Any]]:
@@ -240,7 +258,13 @@ def _make_cue(entry: dict[str, Any], divisor: int) -> Cue:
 
 def _read_time(said: Any, divisor: int) -> float | None:
     if isinstance(said, int | float):
-        return said / divisor
+        try:
+            seconds = said / divisor
+        except OverflowError:  # a whole number of hundreds of digits
+            seconds = math.inf
+        if not math.isfinite(seconds):
+            raise Permanent("A time in it is no number that can be read: it is too large.")
+        return seconds if seconds >= 0 else None
     return read_clock(said) if isinstance(said, str) and re.fullmatch(CLOCK, said.strip()) else None
 
 

@@ -7,6 +7,7 @@ from typing import Any, cast
 
 from gristmill.errors import Permanent
 from gristmill.sources.model import Description, Fetched
+from gristmill.wording import quote_reason
 
 MOST_PEOPLE = 200  # attendees that are named
 LONGEST_TEXT = 200_000  # characters of a description
@@ -19,7 +20,7 @@ def _parse(data: bytes) -> list[Any]:
     try:
         return cast(list[Any], Calendar.from_ical(data, multiple=True))
     except (ValueError, KeyError, IndexError, TypeError, AttributeError) as error:
-        raise Permanent(f"It is no calendar ({error}).") from error
+        raise Permanent(f"It is no calendar ({quote_reason(error)}).") from error
 
 
 def _find_uid(event: Any) -> str:
