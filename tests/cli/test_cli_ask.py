@@ -1,5 +1,6 @@
 """`gristmill ask` and `gristmill mcp`: the same answer with and without a running `up`, and tools over stdio."""
 
+import asyncio
 import json
 import os
 import signal
@@ -8,13 +9,14 @@ import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from mcp import Client, StdioServerParameters
 from test_cli_remote import forgotten, served
 
 from gristmill.cli.ask import show_sentence
-from gristmill.db import Database
+from gristmill.db import Column, Database
 from gristmill.scopes import Scope
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "agents"))
@@ -136,6 +138,47 @@ async def test_mcp_over_stdio_serves_its_own_client(url: str, stored, tmp_path: 
         assert "There is no item 7" in refused.content[0].text
 
 
+def talk(url: str, data: Path, *lines: str) -> list[dict[str, Any]]:
+    """The answers to these lines, of which the last one is followed by the end of the input."""
+    environment = {**os.environ, "GRISTMILL_DATABASE_URL": url, "GRISTMILL_DATA": str(data)}
+    command = [sys.executable, "-m", "gristmill", "mcp"]
+    given = "".join(f"{line}\n" for line in lines)
+    said = subprocess.run(command, input=given, env=environment, capture_output=True, text=True, timeout=PATIENCE)
+    return [json.loads(line) for line in said.stdout.splitlines()]
+
+
+HELLO = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "test", "version": "1"}}
+
+
+def a_message(method: str, params: dict[str, Any], **more: Any) -> str:
+    return json.dumps({"jsonrpc": "2.0", "method": method, "params": params, **more})
+
+
+async def test_a_line_that_is_no_message_is_answered_over_stdio(url: str, db: Database, tmp_path: Path) -> None:
+    lines = ("{garbage", "", "[1, 2]", a_message("ping", {}, id=5))
+    answers = await asyncio.to_thread(talk, url, tmp_path, *lines)
+    assert [(one["id"], one.get("error", {}).get("code")) for one in answers] == [
+        (None, -32700),
+        (None, -32600),
+        (5, None),
+    ]
+
+
+async def test_calls_in_hand_are_answered_after_the_end_of_the_input(url: str, stored, tmp_path: Path) -> None:
+    calls = [
+        a_message("tools/call", {"name": "search", "arguments": {"query": "copper kettle"}}, id=id) for id in (2, 3)
+    ]
+    hello = (a_message("initialize", HELLO, id=1), a_message("notifications/initialized", {}))
+    answers = await asyncio.to_thread(talk, url, tmp_path, *hello, *calls)
+    assert sorted(one["id"] for one in answers) == [1, 2, 3]
+    assert all("result" in one for one in answers)
+
+
+async def documents_of(db: Database) -> list[int]:
+    async with db.transaction() as tx:
+        return await tx.values("SELECT id FROM document", Column[int])
+
+
 async def test_mcp_for_a_client_sees_no_other(url: str, db: Database, tmp_path: Path) -> None:
     await store_page(db, KETTLE, scope=Scope("acme"))
     environment = {**os.environ, "GRISTMILL_DATABASE_URL": url, "GRISTMILL_DATA": str(tmp_path)}
@@ -145,3 +188,7 @@ async def test_mcp_for_a_client_sees_no_other(url: str, db: Database, tmp_path: 
         found = await client.call_tool("search", {"query": "copper kettle"})
         assert json.loads(found.content[0].text)["hits"] == []
         assert (await client.call_tool("search", {"query": "kettle", "client": "acme"})).is_error
+        (document,) = await documents_of(db)
+        hidden = await client.call_tool("read_document", {"document": document})
+        assert hidden.is_error
+        assert hidden.content[0].text.endswith(f": There is no document {document}.")

@@ -2,18 +2,21 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Annotated, Any
 
 import msgspec
 from mcp.server.mcpserver import Context, MCPServer
 from mcp.server.mcpserver.exceptions import ToolError
+from mcp.server.stdio import stdio_server
 from mcp_types import CallToolResult, InputRequiredResult, ToolAnnotations
 from pydantic import Field, ValidationError
 
 from gristmill.agents.ask.api import answer_whole
 from gristmill.agents.ask.service import AskService
 from gristmill.agents.ask.shapes import shape_answer
-from gristmill.documents import DocumentFilter, find_documents, find_in_documents, load_pages
+from gristmill.agents.mcp.relay import relay
+from gristmill.documents import DocumentFilter, find_documents, find_in_documents, load_documents, load_pages
 from gristmill.errors import GristmillError, Unknown
 from gristmill.ids import DocumentId, WorkItemId
 from gristmill.knowledge import graph
@@ -128,6 +131,8 @@ def make_read_document(asking: AskService, find_seat: FindSeat) -> Callable[...,
         with explain_refusals():
             async with asking.db.reading(seen_from=find_seat(ctx).bound_to) as tx:
                 found = await load_pages(tx, DocumentId(document), after=page - 1, limit=pages)
+                if not found and not await load_documents(tx, [DocumentId(document)]):
+                    raise Unknown(f"There is no document {document}.")
             if not found:
                 raise Unknown(f"There is no text of page {page} of document {document}, or not yet.")
             texts = [{"page": one.number, "text": one.text[:LONGEST_PAGE]} for one in found]
@@ -250,6 +255,12 @@ class PlainServer(MCPServer[Any]):
             if isinstance(wrong := error.__cause__, ValidationError):
                 raise ToolError(explain_arguments(name, wrong)) from wrong
             raise
+
+    async def run_stdio_async(self) -> None:
+        """As in the library, with our relay between: calls that are in hand when the input ends are answered."""
+        server = self._lowlevel_server
+        async with stdio_server() as (read, write):
+            await relay(partial(server.run, initialization_options=server.create_initialization_options()), read, write)
 
 
 def explain_arguments(tool: str, wrong: ValidationError) -> str:
