@@ -86,4 +86,11 @@ class Refused(GristmillError):
 
 
 class Unknown(Refused):
-    """There is no such thing; a thing of another client is answered with the same sentence."""
+    """There is no such thing; a thing of another client is answered with the same sentence.
+
+    `listed_by` is the command that lists the things that there are: told in a terminal, and to no program over HTTP.
+    """
+
+    def __init__(self, sentence: str, *, listed_by: str = "") -> None:
+        super().__init__(sentence)
+        self.listed_by = listed_by

@@ -69,7 +69,7 @@ async def test_whoever_makes_a_document_anew_while_another_removes_it_is_told_th
         await remove(tx, [document])
         await tx.flush()
         other = await held_up(db, made_anew(db, document))
-    with pytest.raises(Refused, match=f"There is no document {document}: gristmill documents lists them"):
+    with pytest.raises(Refused, match=f"There is no document {document}."):
         await other
 
 

@@ -65,7 +65,8 @@ async def test_clients_change_their_own_items_alone(stocked: tuple[Web, dict[str
     manager = web.client("acme manager")
     assert (await manager.post(f"/api/items/{items['letters'].id}/cancel")).json()["outcome"] == "cancelled"
     assert (await manager.post(f"/api/items/{items['common'].id}/cancel")).status_code == 403
-    assert (await manager.post(f"/api/items/{items['mails'].id}/cancel")).status_code == 404
+    foreign = await manager.post(f"/api/items/{items['mails'].id}/cancel")
+    assert (foreign.status_code, foreign.json()["detail"]) == (404, f"There is no item {items['mails'].id}.")
     assert (await web.client("acme viewer").post(f"/api/items/{items['letters'].id}/reopen")).status_code == 403
 
 

@@ -57,6 +57,15 @@ async def test_everybody_sees_their_own_sources(sown: tuple[Web, dict[str, tuple
             assert bytes_.status_code == status
 
 
+async def test_a_program_is_told_of_no_command_when_there_is_no_such_source(
+    sown: tuple[Web, dict[str, tuple[int, int]]],
+) -> None:
+    web, numbers = sown
+    foreign, _ = numbers["mails"]
+    answer = await web.client("acme viewer").get(f"/api/sources/{foreign}")
+    assert (answer.status_code, answer.json()["detail"]) == (404, f"There is no source {foreign}.")
+
+
 async def test_a_place_where_most_is_gone_has_the_button_to_agree(
     sown: tuple[Web, dict[str, tuple[int, int]]], db: Database
 ) -> None:

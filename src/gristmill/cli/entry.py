@@ -12,7 +12,7 @@ from typer.exceptions import TyperException
 
 from gristmill.cli.output import Misused, fail, shorten
 from gristmill.doors import load_for_good
-from gristmill.errors import GristmillError
+from gristmill.errors import GristmillError, Unknown
 
 COMMANDS = {
     "up": "Start everything, and grind a folder.",
@@ -119,7 +119,7 @@ def _run(words: Sequence[str]) -> int:
             fail(shorten_sentence(sentence, words), as_json=as_json)
         return error.exit_code
     except GristmillError as error:
-        fail(shorten_sentence(str(error), words), as_json=as_json)
+        fail(shorten_sentence(tell_error(error), words), as_json=as_json)
         return 2 if isinstance(error, Misused) else 1
     except Exception as error:  # noqa: BLE001 the last one who can say something sensible about it
         return _report_unexpected(error, as_json=as_json)
@@ -165,6 +165,13 @@ def build(words: Sequence[str] = ()) -> typer.Typer:
         else:
             app.command(name, help=text)(_stand_in)
     return app
+
+
+def tell_error(error: GristmillError) -> str:
+    """The sentence of an error; whoever sits at a terminal is also told the command that lists what there is."""
+    if isinstance(error, Unknown) and error.listed_by:
+        return f"{str(error).removesuffix('.')}: {error.listed_by} lists them."
+    return str(error)
 
 
 def shorten_sentence(sentence: str, words: Sequence[str]) -> str:

@@ -222,5 +222,5 @@ async def load_one(tx: Tx, document: DocumentId) -> Progress:
     """How far one document is."""
     found = await load_progress(tx, [document])
     if not found:
-        raise Unknown(f"There is no document {document}: gristmill documents lists them.")
+        raise Unknown(f"There is no document {document}.", listed_by="gristmill documents")
     return found[0]

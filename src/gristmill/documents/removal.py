@@ -156,7 +156,7 @@ async def remove_in_portions(
         known = await store.load_documents(tx, ids)
         for id_ in ids:
             if id_ not in known:
-                raise Unknown(f"There is no document {id_}: gristmill documents lists them.")
+                raise Unknown(f"There is no document {id_}.", listed_by="gristmill documents")
         meant = await find_with_parts(tx, ids)
         if note:
             await note(tx)

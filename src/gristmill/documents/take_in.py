@@ -396,7 +396,7 @@ async def add_again(tx: Tx, document: DocumentId) -> DocumentId:
 
 
 def _unknown(document: DocumentId) -> Unknown:
-    return Unknown(f"There is no document {document}: gristmill documents lists them.")
+    return Unknown(f"There is no document {document}.", listed_by="gristmill documents")
 
 
 async def add_parts(tx: Tx, parts: Sequence[tuple[Document, Part, Urgency]]) -> list[Taken]:

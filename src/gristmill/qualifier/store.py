@@ -65,7 +65,7 @@ async def get_item(tx: Tx, id_: WorkItemId) -> WorkItem:
     """An item that the caller sees."""
     item = (await load_items(tx, [id_])).get(id_) if id_ <= NEWEST else None  # a larger number fits no column
     if item is None:
-        raise Unknown(f"There is no item {id_}: gristmill item ls lists them.")
+        raise Unknown(f"There is no item {id_}.", listed_by="gristmill item ls")
     return item
 
 

@@ -118,7 +118,7 @@ async def find_import(tx: Tx, document: DocumentId) -> StoredImport | None:
 async def load_stored(tx: Tx, document: DocumentId) -> StoredImport:
     found = await find_import(tx, document)
     if found is None:
-        raise Unknown(f"There is no import {document}: gristmill records ls lists them.")
+        raise Unknown(f"There is no import {document}.", listed_by="gristmill records ls")
     return found
 
 

@@ -73,7 +73,7 @@ async def list_records(
 async def load_record(tx: Tx, record: RecordId) -> Record:
     found = await tx.one(SQL["load_record"], Record, record=record)
     if found is None:
-        raise Unknown(f"There is no record {record}: gristmill records ls lists them.")
+        raise Unknown(f"There is no record {record}.", listed_by="gristmill records ls")
     return found
 
 
@@ -112,7 +112,7 @@ async def remove_records(tx: Tx, ids: Sequence[RecordId]) -> int:
     """Remove single records, with their vectors and terms; how many there were."""
     gone = await tx.one(SQL["remove_records"], _RemovedRow, ids=list(ids))
     if gone is None or not gone.records:
-        raise Unknown("There is no such record: gristmill records ls lists them.")
+        raise Unknown("There is no such record.", listed_by="gristmill records ls")
     await chunks.remove(tx, gone.chunks)
     await send_many(tx, [lexicon.fold_letter(scope) for scope in gone.scopes])
     return gone.records

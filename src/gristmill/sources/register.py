@@ -137,7 +137,7 @@ def _stagger(source: SourceId, listing: bool) -> int:
 async def get_source(tx: Tx, id_: SourceId) -> Source:
     found = await load_source(tx, id_)
     if found is None:
-        raise Unknown(f"There is no source {id_}: gristmill source ls lists them.")
+        raise Unknown(f"There is no source {id_}.", listed_by="gristmill source ls")
     return found
 
 
@@ -146,7 +146,7 @@ async def find_source(tx: Tx, name: str, client: str | None = None, project: str
     client = "" if client == str(GLOBAL) else client
     found = await tx.all(SQL["find_by_name"], Source, name=name, client=client, project=project)
     if not found:
-        raise Unknown(f"There is no source “{name}”: gristmill source ls lists them.")
+        raise Unknown(f"There is no source “{name}”.", listed_by="gristmill source ls")
     if len(found) > 1:
         raise Refused(f"{len(found)} clients have a source “{name}”: say which with --client and --project.")
     return found[0]

@@ -172,7 +172,7 @@ def check_steps(steps: Steps) -> Steps:
 async def load_procedure(tx: Tx, id_: int) -> ProcedureNode:
     found = await tx.one(SQL["load_procedure"], _Row, id=id_)
     if found is None:
-        raise Unknown(f"There is no procedure {id_}: gristmill procedure ls lists them.")
+        raise Unknown(f"There is no procedure {id_}.", listed_by="gristmill procedure ls")
     return found.read()
 
 
@@ -185,7 +185,7 @@ async def list_procedures(tx: Tx, scope: Scope | None = None, *, limit: int = 20
 
 async def remove_procedure(tx: Tx, id_: int) -> None:
     if await tx.value(SQL["remove_procedure"], id=id_) is None:
-        raise Unknown(f"There is no procedure {id_}: gristmill procedure ls lists them.")
+        raise Unknown(f"There is no procedure {id_}.", listed_by="gristmill procedure ls")
 
 
 # --- what runs teach

@@ -91,7 +91,7 @@ async def list_entries(
 
 async def forget_entry(tx: Tx, id_: int) -> None:
     if await tx.value(SQL["forget_entry"], id=id_) is None:
-        raise Unknown(f"There is no entry {id_} of a session: gristmill memory ls lists them.")
+        raise Unknown(f"There is no entry {id_} of a session.", listed_by="gristmill memory ls")
 
 
 async def forget_scope(tx: Tx, scope: Scope) -> int:

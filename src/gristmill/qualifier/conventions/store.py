@@ -128,7 +128,7 @@ async def load_convention(tx: Tx, id_: int) -> Convention:
 
 
 def _unknown(id_: int) -> Unknown:
-    return Unknown(f"There is no convention {id_}: gristmill convention ls lists them.")
+    return Unknown(f"There is no convention {id_}.", listed_by="gristmill convention ls")
 
 
 async def list_conventions(tx: Tx, *, scopes: Sequence[ScopeId] | None = None, limit: int = MOST) -> list[Convention]:

@@ -91,7 +91,7 @@ async def find_key(tx: Tx, name_or_id: str) -> AccessKey:
     if id is None and name_or_id.isdecimal() and len(name_or_id) < 10:
         id = int(name_or_id)
     if id is None:
-        raise Unknown(f"There is no key “{name_or_id}”: gristmill key ls lists them.")
+        raise Unknown(f"There is no key “{name_or_id}”.", listed_by="gristmill key ls")
     return await load_key(tx, id)
 
 
