@@ -13,6 +13,12 @@ def format_count(n: int, thing: str) -> str:
     return f"{n:,} {thing}{'' if n == 1 else 's'}"
 
 
+def format_nth(n: int) -> str:
+    """`1st`, `2nd`, `11th`."""
+    ending = "th" if n % 100 in (11, 12, 13) else {1: "st", 2: "nd", 3: "rd"}.get(n % 10, "th")
+    return f"{n:,}{ending}"
+
+
 def join_sentences(sentences: Iterable[str]) -> str:
     """Sentences one after the other, each with one stop at its end."""
     return " ".join(

@@ -21,6 +21,11 @@ from gristmill.settings import QualifierSettings, QueueSettings, Settings
 
 MANAGER, VIEWER, STRANGER = "acme manager", "acme viewer", "globex admin"
 TEXT = "Could you please send us the <b>signed</b> contract?\n"
+DECIDED_AGAIN = """
+INSERT INTO decision (item, scope, author, route, standing, urgency, rules, characters, digest, inputs, path)
+SELECT item, scope, author, route, standing, urgency, rules, characters, digest, inputs, path FROM decision
+ WHERE item = %(item)s
+"""
 NEWS = 'when sender is "*@news.example" then ignore'
 
 
@@ -55,6 +60,14 @@ async def test_why_names_the_rules_and_their_words(decided: tuple[Web, WorkItemI
     assert text[words["start"] : words["stop"]] == words["words"]
     assert told["inputs"]["facts"]["requests"]
     assert (await web.client(STRANGER).get(f"/api/items/{item}/why")).status_code == 404
+
+
+async def test_the_page_of_an_item_says_how_often_it_was_decided(decided: tuple[Web, WorkItemId]) -> None:
+    web, item = decided
+    assert "for the 1st" not in (await web.client(VIEWER).get(f"/items/{item}")).text
+    async with web.db.transaction() as tx:
+        await tx.execute(DECIDED_AGAIN, item=item)
+    assert "for the 2nd time." in (await web.client(VIEWER).get(f"/items/{item}")).text
 
 
 async def test_a_convention_is_stated_listed_changed_and_taken_back(decided: tuple[Web, WorkItemId]) -> None:

@@ -12,7 +12,9 @@ from playwright.async_api import Page, Response, expect
 from gristmill.db import Database
 from gristmill.ids import TaskId
 from gristmill.queue import get_task, list_line, run_portion, send, send_many
+from gristmill.scopes import Scope
 from gristmill.settings import Settings
+from gristmill.sources import LinkedDocument, extract_links, note_links
 from scenes import Extract, buried, set_scene
 
 pytestmark = needs_chromium
@@ -40,6 +42,22 @@ async def test_no_page_has_barriers_or_moves_sideways(db: Database, tmp_path: Pa
         single = [f"/tasks?task={scene.waiting}", f"/tasks/{scene.group}", "/queues/extract", "/bulk/new?status=failed"]
         found += await look_for_barriers(page, [*pages, *single, *furnished.addresses])
         assert not found, "\n".join(found)
+
+
+async def test_the_buttons_of_each_link_stand_in_two_columns_however_long_its_host_is(db: Database) -> None:
+    hosts = ("a.org", "documentation.example.org", "a-very-long-name-of-a-host.documentation.example.org")
+    text = " ".join(f"Before the address stand many words, then https://{host}/page and more." for host in hosts)
+    async with db.transaction() as tx:
+        await note_links(tx, [LinkedDocument("email::1", Scope("acme"), extract_links(text))])
+    async with open_site(db) as site, open_browser() as browser:
+        page = await site.open_page(browser, width=1440)
+        await go(page, "/links")
+        cells = await page.locator(".decisions").all()
+        assert len(cells) == len(hosts)
+        for cell in cells:
+            boxes = [await button.bounding_box() for button in await cell.get_by_role("button").all()]
+            places = [(box["x"], box["y"]) for box in boxes if box]
+            assert [len({place[side] for place in places}) for side in (0, 1)] == [2, 2]
 
 
 PUT_BARRIERS = """() => {

@@ -14,7 +14,7 @@ from gristmill.web.assets import link_asset
 from gristmill.web.console import charts
 from gristmill.web.console.markdown import draw_markdown
 from gristmill.web.limits import write_gap
-from gristmill.wording import format_count, format_span, show_unseen
+from gristmill.wording import format_count, format_nth, format_span, show_unseen
 
 SPANS = ((60, 1, "s"), (3600, 60, "min"), (86_400, 3600, "h"), (86_400 * 60, 86_400, "d"))
 
@@ -130,6 +130,7 @@ def equip(environment: Environment) -> None:
         "ago": format_ago,
         "exact": format_exact,
         "count": format_number,
+        "nth": format_nth,
         "pretty": format_json,
         "compact": format_compact,
         "span": format_span_or,
