@@ -17,7 +17,7 @@ from gristmill.agents.orchestrator.git_operations import describe_changes
 from gristmill.agents.orchestrator.goals import correct_steps
 from gristmill.agents.orchestrator.intake import correct_category
 from gristmill.agents.orchestrator.state import PlannedStep, StepKind
-from gristmill.agents.runs import end_lost_steps, load_contexts
+from gristmill.agents.runs import end_lost_steps, list_runs, load_contexts
 from gristmill.errors import Transient
 from gristmill.settings import Settings
 
@@ -435,6 +435,38 @@ async def test_a_step_that_the_model_doubts_is_tried_once_more(bench: Workbench)
     assert (await nodes(bench)).count("execute_step") == 2
     assert "Nobody looked under the stone." in script.asked["act"][1]
     assert "- [x] it is found" in report  # a doubt of the model alone does not send it back for ever
+
+
+# --- what is said of a run that is over
+
+
+async def test_a_run_that_reached_no_goal_is_marked_and_the_model_says_nothing_of_it(bench: Workbench) -> None:
+    await store_page(bench.db, "A stone is dressed every 120 hours.", name="mill.md", scope=PROJECT)
+    await bench.begin("Mend add in main.py.")
+    doubt = {"reason": "Nothing was changed.", "is_done": False}
+    script = Script(**FULL, act=say("done"), evaluate=doubt, finalize="A stone is dressed every 100 hours [1].")
+    report = await carry(bench, script)
+    assert report is not None
+    assert "1 of 1 goal was not reached." in report
+    assert "100 hours" not in report
+    run = await state_of(bench.db, bench.run)
+    assert (run.state, run.unreached) == ("completed", "no goal reached")
+    async with bench.db.reading() as tx:
+        assert [one.unreached for one in (await list_runs(tx)).runs] == ["no goal reached"]
+
+
+async def test_the_summary_of_a_run_says_nothing_that_is_contradicted_or_stands_nowhere(bench: Workbench) -> None:
+    await store_page(bench.db, "A stone is dressed every 120 hours.", name="mill.md", scope=PROJECT)
+    await bench.allow(auto_push=True)
+    await bench.begin("Say how often a stone is dressed, and mend add in main.py.")
+    false = "A stone is dressed every 100 hours [1]. It cost EUR 4,711.00."
+    words = f"It is mended [1]. {false} It is dressed every 120 hours."
+    report = await carry(bench, Script(**FULL, act=MEND, finalize=words))
+    assert report is not None
+    assert "It is mended. It is dressed every 120 hours." in report
+    assert "100 hours" not in report
+    assert "4,711" not in report
+    assert (await state_of(bench.db, bench.run)).unreached is None
 
 
 # --- limits

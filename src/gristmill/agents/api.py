@@ -74,6 +74,7 @@ class ShownRun(BaseModel):
     created_at: datetime
     started_at: datetime | None
     finished_at: datetime | None
+    unreached: str | None = Field(description="Of a completed run: “no goal reached”, or how many of them were not.")
 
 
 class ShownRunDetail(ShownRun):

@@ -29,7 +29,7 @@ from gristmill.cli.elsewhere import is_elsewhere, remote
 from gristmill.cli.following import RunTeller, ask_person, can_ask, describe_time, draw_step
 from gristmill.cli.grinding import hint_at_workers
 from gristmill.cli.output import Json, Misused, emit, err, make_facts, make_table, out, say_json, shorten, warn
-from gristmill.cli.runs import describe_run
+from gristmill.cli.runs import describe_run, describe_state
 from gristmill.cli.scopes import Client, Project, format_scope, scope_of
 from gristmill.cli.session import name_user, session
 from gristmill.errors import Refused
@@ -307,7 +307,7 @@ def _draw(found: RunView, all_: bool) -> RenderableType:
     facts = make_facts(
         [
             ("request", shorten(run.request, 400)),
-            ("state", run.state.replace("_", " ")),
+            ("state", describe_state(run).replace("_", " ")),
             ("asked by", f"{asked_by}, for {format_scope(run.client, run.project)}"),
             ("task", run.task),
             ("repository", run.repository),

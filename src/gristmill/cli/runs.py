@@ -43,7 +43,12 @@ def runs_(
 
 def _make_row(one: Run) -> tuple[Any, ...]:
     tokens = one.tokens_in + one.tokens_out
-    return one.id, one.state, format_scope(one.client, one.project), tokens, one.created_at, one.title
+    return one.id, describe_state(one), format_scope(one.client, one.project), tokens, one.created_at, one.title
+
+
+def describe_state(one: Run) -> str:
+    """Whoever looks at a list sees that a run came to its end without its goals."""
+    return f"{one.state}, {one.unreached}" if one.unreached else one.state
 
 
 async def _load(wanted: WantedRuns, limit: int) -> list[Run]:

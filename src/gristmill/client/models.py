@@ -448,6 +448,7 @@ class Run(Model, frozen=True):
     created_at: datetime
     started_at: datetime | None
     finished_at: datetime | None
+    unreached: str | None = None
 
     @property
     def has_ended(self) -> bool:

@@ -3,9 +3,10 @@
 from collections.abc import Sequence
 
 from gristmill.agents.ask.phrases import name_language
-from gristmill.agents.orchestrator.prompts import PLANNING, load_said, make_prompt, show_request
-from gristmill.agents.orchestrator.reports import describe_work, write_report
+from gristmill.agents.orchestrator.prompts import PLANNING, load_said, make_prompt, show_request, write_said
+from gristmill.agents.orchestrator.reports import count_failures, describe_work, name_unreached, write_report
 from gristmill.agents.orchestrator.state import OrchestratorState, Update
+from gristmill.agents.orchestrator.summary import check_summary
 from gristmill.agents.remembering import list_done_steps, note_end
 from gristmill.agents.run_handle import RunHandle
 from gristmill.agents.runs import Stepping, UserAnswer
@@ -34,6 +35,7 @@ async def finalize(state: OrchestratorState, handle: RunHandle, step: Stepping) 
         "citations": state.get("citations", []),
         "artifacts": state.get("artifacts", []),
         "ended": ended,
+        "unreached": name_unreached(closing),
     }
     await remember_end(closing, handle, summary)
     return {"report": report, "ended": ended}
@@ -43,7 +45,7 @@ async def remember_end(state: OrchestratorState, handle: RunHandle, summary: str
     """What came of it in a sentence; a run whose goals were all reached teaches how such requests are done."""
     goals = state.get("goals", [])
     succeeded = all(one["state"] == "done" for one in goals) and not state.get("ended") if goals else None
-    said = summary or state.get("answer") or state.get("ended") or "No model worked on it."
+    said = summary or state.get("answer") or state.get("ended") or count_failures(state) or "No model worked on it."
     details = {"category": state.get("category"), "artifacts": state.get("artifacts", [])[:MOST_NAMED]}
     steps = await list_done_steps(handle) if succeeded else []
     await note_end(handle, f"{handle.run.title}: {said}", details, steps, succeeded=succeeded)
@@ -80,9 +82,14 @@ async def write_or_leave(handle: RunHandle, step: Stepping, prompt: list[Message
 
 
 async def summarise(state: OrchestratorState, handle: RunHandle, step: Stepping, said: Sequence[UserAnswer]) -> str:
-    """By the model; the answer to a question is its own summary."""
-    if state.get("answer") or not state.get("goals"):
+    """By the model, as far as work and evidence bear it out; the answer to a question is its own summary.
+
+    Where no goal was reached, the report by rule says all that is certain.
+    """
+    goals = state.get("goals", [])
+    if state.get("answer") or all(one["state"] != "done" for one in goals):
         return ""
     task = TASK.format(language=name_language(state.get("language", "en")))
     known = (show_request(handle, said), fence_text(describe_work(state), "report of the work"))
-    return await write_or_leave(handle, step, make_prompt(state, task, *known))
+    written = await write_or_leave(handle, step, make_prompt(state, task, *known))
+    return check_summary(written, state, (handle.run.request, write_said(said), describe_work(state)))

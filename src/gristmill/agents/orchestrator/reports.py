@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 from gristmill.agents.ask.excerpts import choose_excerpt
 from gristmill.agents.orchestrator.state import Goal, OrchestratorState
+from gristmill.agents.orchestrator.summary import drop_marks
 from gristmill.agents.runs import Run
 from gristmill.wording import format_count
 
@@ -52,6 +53,15 @@ def count_failures(state: OrchestratorState) -> str:
     return f"{len(failed)} of {format_count(len(goals), 'goal')} {'was' if len(failed) == 1 else 'were'} not reached."
 
 
+def name_unreached(state: OrchestratorState) -> str:
+    """The same in a few words, for a list of runs; empty if every goal was reached."""
+    goals = state.get("goals", [])
+    failed = sum(one["state"] != "done" for one in goals)
+    if not failed:
+        return ""
+    return "no goal reached" if failed == len(goals) else f"{failed} of {format_count(len(goals), 'goal')} not reached"
+
+
 def describe_work(state: OrchestratorState) -> str:
     """The goals and what came of them, the files and other things that are there now, and where they went."""
     parts = [
@@ -67,7 +77,7 @@ def describe_work(state: OrchestratorState) -> str:
 
 def describe_goal(goal: Goal) -> str:
     line = f"- [{MARKS[goal['state']]}] {goal['title']}"
-    return f"{line}\n  {goal['summary']}" if goal["summary"] else line
+    return f"{line}\n  {drop_marks(goal['summary'])}" if goal["summary"] else line
 
 
 def list_passages(run: Run, state: OrchestratorState) -> str:

@@ -25,7 +25,9 @@ SELECT x.id FROM unnest(%(scopes)s::int[]) AS o (scope) CROSS JOIN unnest(%(stat
 -- name: fitting_runs
 SELECT r.id, r.scope, s.client, s.project, r.request, r.asked_by, r.item, r.item_type, r.repository, r.foreground, r.state,
        r.fence, r.task, r.host, r.report, r.error, r.stopped_by, r.calls, r.tokens_in, r.tokens_out, r.created_at, r.started_at,
-       r.finished_at
+       r.finished_at,
+       (SELECT nullif(f.output ->> 'unreached', '') FROM agent_step f
+         WHERE f.run = r.id AND f.node = 'finalize' AND r.state = 'completed' ORDER BY f.id DESC LIMIT 1) AS unreached
   FROM agent_run r JOIN scope s ON s.id = r.scope
  WHERE r.id = ANY (%(ids)s::bigint[]) AND (%(text)s::text IS NULL OR position(lower(%(text)s) IN lower(r.request)) > 0)
  ORDER BY r.id DESC LIMIT %(limit)s;

@@ -57,6 +57,7 @@ class Run:
     created_at: datetime
     started_at: datetime | None
     finished_at: datetime | None
+    unreached: str | None = None  # of a completed run: which of its goals were not reached, in a few words
 
     @property
     def title(self) -> str:

@@ -11,7 +11,9 @@ UPDATE agent_run SET task = %(task)s WHERE id = %(id)s;
 -- name: load_run
 SELECT r.id, r.scope, s.client, s.project, r.request, r.asked_by, r.item, r.item_type, r.repository, r.foreground, r.state,
        r.fence, r.task, r.host, r.report, r.error, r.stopped_by, r.calls, r.tokens_in, r.tokens_out, r.created_at, r.started_at,
-       r.finished_at
+       r.finished_at,
+       (SELECT nullif(f.output ->> 'unreached', '') FROM agent_step f
+         WHERE f.run = r.id AND f.node = 'finalize' AND r.state = 'completed' ORDER BY f.id DESC LIMIT 1) AS unreached
   FROM agent_run r JOIN scope s ON s.id = r.scope WHERE r.id = %(id)s;
 
 -- name: feel_pulse
