@@ -13,11 +13,19 @@ import pytest
 from desk import EXAMPLES, PATIENCE, wait_until, within
 from PIL import Image
 
+from gristmill.cli.up import DiskNotice
+
 AT_ONCE = 10.0  # seconds that a second Ctrl-C may take on a busy machine; the first waits up to 20 for a page
 SCANS = ("letter-harrow-trust.tiff", "receipt-photo.jpg")
 HEIGHT = 440  # pixels: ten lines of a scan, which take a second to read; a whole page takes three
 
 Start = Callable[..., psutil.Popen]
+
+
+def test_a_full_disk_is_told_once_and_so_is_its_end() -> None:
+    disk = DiskNotice()
+    told = [disk.note(one) for one in (None, "full, 3 MB", "full, 2 MB", None, None, "full, 1 MB")]
+    assert told == [None, "full, 3 MB", None, "There is space on the disk again: this goes on.", None, "full, 1 MB"]
 
 
 @pytest.fixture

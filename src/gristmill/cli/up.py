@@ -202,14 +202,28 @@ async def _add_and_print(at: Session, folder: Path, scope: Scope, as_json: bool)
 async def _show_board(at: Session, folder: Path | None, scope: Scope, as_json: bool) -> None:
     live = Live(console=err, auto_refresh=False) if err.is_terminal and not as_json else None
     loop = asyncio.get_running_loop()
+    disk = DiskNotice()
     with live or nullcontext():
         while True:
             began = loop.time()
             if live:
                 live.update(await _draw_board(at, folder, scope, rows=err.height - 4), refresh=True)
-            elif full := explain_full_disk(at.settings.data):
-                warn(full)
+            elif news := disk.note(explain_full_disk(at.settings.data)):
+                err.print(Text(news), soft_wrap=True)
             await asyncio.sleep(choose_pause(loop.time() - began))
+
+
+class DiskNotice:
+    """A line when the disk gets full, and one when there is space again; the free space changes at every look."""
+
+    def __init__(self) -> None:
+        self._is_full = False
+
+    def note(self, full: str | None) -> str | None:
+        was_full, self._is_full = self._is_full, full is not None
+        if was_full == self._is_full:
+            return None
+        return full or "There is space on the disk again: this goes on."
 
 
 async def _draw_board(at: Session, folder: Path | None, scope: Scope, rows: int) -> RenderableType:
