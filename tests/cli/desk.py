@@ -12,6 +12,26 @@ from gristmill.db import Database, Tx
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 MILL = f"{EXAMPLES}/mill.py:handlers"
+SLOW = """
+import asyncio
+from dataclasses import dataclass
+from typing import ClassVar
+
+from gristmill.queue import bind, on
+
+
+@dataclass(frozen=True)
+class Sleep:
+    kind: ClassVar[str] = "slow.sleep"
+    seconds: float
+
+
+async def sleep(letter):
+    await asyncio.sleep(letter.seconds)
+
+
+handlers = bind(on(Sleep, sleep))
+"""
 PATIENCE = 120.0  # seconds for what comes true sooner wherever it comes true at all
 
 

@@ -5,10 +5,12 @@ import signal
 import subprocess
 import sys
 import time
+from contextlib import suppress
 
 import psutil
+import psycopg
 import pytest
-from desk import MILL, PATIENCE, wait_until
+from desk import MILL, PATIENCE, SLOW, wait_until
 
 from gristmill.db.embedded import Embedded
 from gristmill.processes import find_gone_processes, process_key
@@ -49,6 +51,45 @@ def test_no_child_is_left_whenever_its_supervisor_is_killed_and_a_stopped_databa
     assert len(left) >= len(SOON_AFTER)
     wait_until(lambda: not any(one.is_running() for one in left))
     assert not embedded.running()
+
+
+def test_a_worker_that_finishes_its_task_after_its_parent_was_killed_starts_no_database(embedded, tmp_path):
+    (tmp_path / "slow.py").write_text(SLOW)
+    app = f"{tmp_path}/slow.py:handlers"
+    embedded.start()
+    supervisor = start_worker(embedded, "--app", app)
+    children: list[psutil.Process] = []
+    try:
+        wait_until(lambda: count_rows(embedded, "worker WHERE state = 'live'"))
+        send_slow_task(embedded, app)
+        wait_until(lambda: count_rows(embedded, "tasks WHERE status = 'processing'"))
+        children = kill_with_children_noted(supervisor)
+        wait_until(lambda: count_rows(embedded, "worker WHERE state = 'stopping'"))
+        embedded.stop("immediate")
+        for _ in range(50):
+            assert not embedded.running()
+            time.sleep(0.1)
+        assert any(one.is_running() for one in children)  # it was there all the time
+    finally:
+        for one in (supervisor, *children):
+            with suppress(psutil.NoSuchProcess):
+                one.kill()
+
+
+def send_slow_task(embedded: Embedded, app: str) -> None:
+    environment = {**os.environ, "GRISTMILL_DATA": str(embedded.data)}
+    environment.pop("GRISTMILL_DATABASE_URL", None)
+    words = ("task", "send", "slow.sleep", '{"seconds": 1000}', "--app", app)
+    subprocess.run([sys.executable, "-m", "gristmill", *words], env=environment, check=True, stdout=subprocess.DEVNULL)
+
+
+def count_rows(embedded: Embedded, what: str) -> int:
+    try:
+        with psycopg.connect(embedded.url()) as connection:
+            found = connection.execute(f"SELECT count(*) FROM {what}").fetchone()  # type: ignore[arg-type]
+    except psycopg.Error:  # its tables are not there yet
+        return 0
+    return found[0] if found else 0
 
 
 @pytest.mark.parametrize("share", [[], ["--child"]])

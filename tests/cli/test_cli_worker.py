@@ -15,30 +15,10 @@ from urllib.error import HTTPError, URLError
 from urllib.request import urlopen
 
 import pytest
-from desk import MILL, PATIENCE, wait_until, within
+from desk import MILL, PATIENCE, SLOW, wait_until, within
 
 from mill import Extract, ReadPage, Render
 
-SLOW = """
-import asyncio
-from dataclasses import dataclass
-from typing import ClassVar
-
-from gristmill.queue import bind, on
-
-
-@dataclass(frozen=True)
-class Sleep:
-    kind: ClassVar[str] = "slow.sleep"
-    seconds: float
-
-
-async def sleep(letter):
-    await asyncio.sleep(letter.seconds)
-
-
-handlers = bind(on(Sleep, sleep))
-"""
 COMMAND = [sys.executable, "-m", "gristmill", "worker", "--app", MILL]
 Start = Callable[..., subprocess.Popen[str]]
 

@@ -18,6 +18,7 @@ from gristmill.cli.handlers import list_served, open_handlers, prepare_rooms_of
 from gristmill.cli.output import Json, err, say_json
 from gristmill.cli.session import Session, session
 from gristmill.cli.stopping import KILLED, STOPPED, supervisor_grace, worker_grace
+from gristmill.db import Database
 from gristmill.errors import Refused
 from gristmill.processes import ParentWatch, drop_signals_in_copies, process_key
 from gristmill.queue import STUCK, Handlers, HealthPort, Supervisor, Worker
@@ -195,7 +196,7 @@ async def _run_child(given: Orders, solo: bool, parent: ParentWatch | None) -> N
         )
         health = None if solo else _start_health(orders, worker)
         drop_signals_in_copies()
-        stop = _Stop(worker, worker_grace(at.settings.queue))
+        stop = _Stop(worker, at.db, worker_grace(at.settings.queue))
         _on_signals(stop.ask)
         _stop_when_orphaned(parent, stop.begin)
         try:
@@ -224,9 +225,10 @@ def _start_health(orders: Orders, worker: Worker) -> HealthPort | None:
 class _Stop:
     """How a worker process stops: in good order when it is asked once, at once when it is asked again."""
 
-    def __init__(self, worker: Worker, most: float) -> None:
+    def __init__(self, worker: Worker, db: Database, most: float) -> None:
         """`most` is how many seconds the good order may take."""
         self._worker = worker
+        self._db = db
         self._most = most
         self._has_begun = False
 
@@ -238,6 +240,8 @@ class _Stop:
     def begin(self) -> None:
         if not self._has_begun:
             self._has_begun = True
+            # whoever stops the workers may stop the database next, and nobody would stop it again
+            self._db.leave_down()
             self._worker.stop()
             _end_after(self._most, STUCK)
 

@@ -274,6 +274,10 @@ class Database:
         if self._revive:
             await asyncio.to_thread(self._revive)
 
+    def leave_down(self) -> None:
+        """From now on, do not start the embedded server again: a process that ends has no more use for it."""
+        self._revive = None
+
     @property
     def shown(self) -> str:
         """Where the database is, without its password."""
