@@ -24,7 +24,7 @@ PASSIVE = re.compile(
 
 
 @dataclass(frozen=True, slots=True)
-class Comparison:
+class ComparedMeaning:
     """What a passage in another language says of a claim, and why."""
 
     says: Literal["same", "opposite", "other", "unclear"]
@@ -41,33 +41,35 @@ def is_translated(claim: ComparedClaim, span: SentenceSpan) -> bool:
     return sum(one in span.terms for one in plain) <= MOST_ALIKE * len(plain)
 
 
-def compare_meanings(claim: ComparedClaim, span: SentenceSpan) -> Comparison:
+def compare_meanings(claim: ComparedClaim, span: SentenceSpan) -> ComparedMeaning:
     """What is done must be done in the passage as well, and nothing may be left that could not be compared."""
     spoken = span.passage.language
     text = span.passage.text[slice(*find_nearest(claim, span))]
     if _denies_other(claim.text, claim.language, text, spoken):
-        return Comparison("opposite", "The passage says the opposite.")
+        return ComparedMeaning("opposite", "The passage says the opposite.")
     ours, there = read_meanings(claim.text, claim.language), read_meanings(text, spoken)
     for known in (DEED, ROLE):
         if found := _find_other(ours, there, known):
             is_beside = known is DEED and _is_said_beside(ours, there, span)
-            return Comparison("unclear", SAID_BESIDE) if is_beside and found.says == "other" else found
+            return ComparedMeaning("unclear", SAID_BESIDE) if is_beside and found.says == "other" else found
     around = _join([*there, *read_meanings(f"{span.text} \n {span.passage.about}", spoken)])
     if not _join(ours) & around:
-        return Comparison("unclear", NAMES_ONLY)
+        return ComparedMeaning("unclear", NAMES_ONLY)
     if _denies(claim.text, claim.language) != _denies(text, spoken):
-        return Comparison("unclear", "The passage is in another language: one of both denies something.")
+        return ComparedMeaning("unclear", "The passage is in another language: one of both denies something.")
     if word := _find_uncompared(claim, span, around):
-        return Comparison("unclear", f"The passage is in another language: “{word}” could not be compared.")
+        return ComparedMeaning("unclear", f"The passage is in another language: “{word}” could not be compared.")
     if _is_turned(claim, text):
-        return Comparison("unclear", "The passage is in another language: it may say who did it the other way round.")
-    return Comparison("same")
+        return ComparedMeaning(
+            "unclear", "The passage is in another language: it may say who did it the other way round."
+        )
+    return ComparedMeaning("same")
 
 
 Meant = Sequence[tuple[str, frozenset[str]]]  # words with their meanings
 
 
-def _find_other(ours: Meant, there: Meant, known: frozenset[str]) -> Comparison | None:
+def _find_other(ours: Meant, there: Meant, known: frozenset[str]) -> ComparedMeaning | None:
     """A deed, or somebody who does it, where the passage has only others."""
     others = [(word, own) for word, meanings in there if (own := meanings & known)]
     meant = _join(there)
@@ -77,8 +79,8 @@ def _find_other(ours: Meant, there: Meant, known: frozenset[str]) -> Comparison 
             continue
         apart = next((other for other, those in others if any((a, b) in APART for a in own for b in those)), None)
         if apart:
-            return Comparison("opposite", f"The passage says “{apart}”, not “{word}”.")
-        return Comparison("other", f"The passage does not say “{word}”, but “{others[0][0]}”.")
+            return ComparedMeaning("opposite", f"The passage says “{apart}”, not “{word}”.")
+        return ComparedMeaning("other", f"The passage does not say “{word}”, but “{others[0][0]}”.")
     return None
 
 

@@ -1,5 +1,5 @@
--- Documents are counted as they come and go, and their bytes are kept once for all clients. What lies in another document and
--- was not read from a file is a note about it: no list names it, and nobody counts it.
+-- Documents are counted as they come and go, and their bytes are kept once for all clients.
+-- What lies in another document and was not read from a file is a note about it: no list names it, and nobody counts it.
 
 CREATE OR REPLACE FUNCTION tally_new_documents() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
