@@ -181,3 +181,34 @@ def test_a_number_of_the_question_is_not_confirmed_by_the_question() -> None:
     asked = "Did the company have 500 employees in 2019?"
     sentence, _ = check_sentence("The company had 500 employees in 2019.", (), [said], language="en", question=asked)
     assert (sentence.verdict, "500" in sentence.reason) == ("unsupported", True)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "The furrows are 9 mm deep.",  # a clock
+        "The furrows are 7 mm deep.",  # a count
+        "The furrows are 20 mm deep.",  # a day
+        "The furrows are 20 km wide.",
+        "The furrows are 4,820 mm deep.",  # a price
+        "The furrows of a millstone are 9 mm deep.",
+        "The furrows are 17 deep.",
+    ],
+)
+@pytest.mark.parametrize("cited", [[1], []])
+def test_a_clock_a_day_a_price_or_a_count_is_no_length(text: str, cited: list[int]) -> None:
+    passages = [
+        passage("A stone is dressed every 120 hours. The furrows are 6 mm deep.", 1),
+        passage("Our offer for the millstone is EUR 4,820.00. Please confirm by Friday, 20 November 2026.", 2),
+        passage("Date: Tue, 17 Nov 2026 09:00:00 +0000\n\nCan you deliver the millstone on 30 November?", 3),
+        passage("Seven were greased with the usual lithium grease. The bearing of the millstone failed.", 4),
+    ]
+    question = "How deep are the furrows of a millstone?"
+    checked, _ = check_sentence(text, cited, passages, question=question, language="en")
+    assert checked.verdict in ("contradicted", "unsupported")
+
+
+def test_a_figure_stands_for_a_length_where_its_unit_stands_in_the_head_of_its_table() -> None:
+    table = passage("| part | depth in mm |\n|---|---|\n| furrow | 6 |\n| eye | 9 |")
+    checked, _ = check_sentence("The furrow is 6 mm deep.", [1], [table], language="en")
+    assert checked.verdict == "supported"

@@ -117,6 +117,7 @@ class SentenceSpan:
 
 def choose_spans(claim: ComparedClaim, passages: Sequence[Passage]) -> tuple[SentenceSpan, ...]:
     """The best span, then spans of other passages that bring what is missing and speak of the same things."""
+    passages = _leave_out_bare_figures(claim, passages)
     chosen: list[SentenceSpan] = []
     left, values = set(claim.terms), set(claim.values)
     for _ in range(MOST_SPANS):
@@ -137,6 +138,23 @@ def choose_spans(claim: ComparedClaim, passages: Sequence[Passage]) -> tuple[Sen
     return tuple(chosen)
 
 
+def _leave_out_bare_figures(claim: ComparedClaim, passages: Sequence[Passage]) -> Sequence[Passage]:
+    """The passages that have words of a claim, if there are any: the figures of the others may be those of anything.
+
+    One in another language has other words, whatever it says.
+    """
+    speaking = [one for one in passages if _has_words(claim, one)]
+    foreign = [one for one in passages if one.language and claim.language not in (None, one.language)]
+    return [one for one in passages if one in speaking or one in foreign] if speaking else passages
+
+
+def _has_words(claim: ComparedClaim, passage: Passage) -> bool:
+    text = f"{passage.about}\n{passage.text}"
+    stems = {one.term for one in read_terms(text, passage.language)}
+    plain = fold_words(text)
+    return any(has_term(one, stems, plain) for one in claim.terms)
+
+
 def _is_connected(span: SentenceSpan, chosen: Iterable[SentenceSpan]) -> bool:
     """Whether it speaks of something that the others speak of, or of another thing that the claim names."""
     return any(span.passage.document == one.passage.document or span.terms & one.terms for one in chosen) or any(
@@ -152,8 +170,8 @@ def find_span(
     total = measure(claim, wanted, figures)
     if not total:
         return None
-    covered = [cover(claim, passage, *place) for place in find_spans(passage.text)]
     places = find_spans(passage.text)
+    covered = [cover(claim, passage, *place) for place in places]
     best: SentenceSpan | None = None
     for first in range(len(places)):
         found_terms, found_values = set[Term](), set[Value]()
@@ -181,7 +199,20 @@ def cover(claim: ComparedClaim, passage: Passage, start: int, stop: int) -> tupl
     plain = fold_words(text)
     terms = {one for one in claim.terms if has_term(one, stems, plain)}
     there = find_values(text)
-    return terms, {one for one in claim.values if any(are_equal(one, other) for other in there)}
+    values = {one for one in claim.values if any(_are_equal_here(one, other, passage) for other in there)}
+    return terms, values
+
+
+def _are_equal_here(value: Value, other: Value, passage: Passage) -> bool:
+    """Whether two values say the same: a number without a unit only where the unit stands elsewhere, as in a table."""
+    if value.unit is None or other.unit is not None or other.kind != "number":
+        return are_equal(value, other)
+    measured = any(one.unit and one.unit.dimension == value.unit.dimension for one in find_values(passage.text))
+    return are_equal(value, other) and (measured or not _read_unit_words(value).isdisjoint(fold_words(passage.text)))
+
+
+def _read_unit_words(value: Value) -> frozenset[str]:
+    return frozenset(one for one in fold_words(value.written) if not one[:1].isdigit())
 
 
 def has_term(term: Term, stems: set[str], plain: frozenset[str]) -> bool:

@@ -198,16 +198,18 @@ def are_equal(one: Value, other: Value) -> bool:
     if one.kind == other.kind:
         return one.key == other.key
     kinds = {one.kind, other.kind}
-    if "date" in kinds and "number" in kinds:
+    if "number" not in kinds or (one if one.kind == "number" else other).unit is not None:
+        return False  # 9 mm are neither 9 o'clock nor 9 euros
+    if "date" in kinds:
         date, number = (one, other) if one.kind == "date" else (other, one)
-        return number.key in _numbers_in_date(date.key)
-    if "amount" in kinds and "number" in kinds:
+        return len(number.key) == len("2026") and number.key in _numbers_in_date(date.key)
+    if "amount" in kinds:
         amount, number = (one, other) if one.kind == "amount" else (other, one)
         return _read_number(amount.key.partition(" ")[0]) == number.key
-    if kinds == {"id", "number"}:
+    if "id" in kinds:
         named, number = (one, other) if one.kind == "id" else (other, one)
         return named.key == number.written
-    return kinds == {"percent", "number"} and one.key == other.key
+    return one.key == other.key
 
 
 def _are_compatible_dates(one: str, other: str) -> bool:
