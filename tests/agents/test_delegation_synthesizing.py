@@ -177,6 +177,13 @@ def test_orders_in_a_stored_text_are_no_evidence() -> None:
     assert checked.verdict == "unsupported"
 
 
+def test_a_sentence_in_another_language_that_could_not_be_compared_whole_is_marked() -> None:
+    text = "Margaret Oakes zeichnete ihn am 12. Januar 2026."
+    marked, (checked,) = mark_sentences(text, [passage("Margaret Oakes signed it on 12 January 2026.")], "")
+    assert checked.verdict == "partial"
+    assert marked == "Margaret Oakes zeichnete ihn am 12. Januar 2026 [1] [partial]."
+
+
 def test_results_without_words_are_left_out() -> None:
     assert merge_results([row("d1", ""), row("d2", "Yes.")]) == "Yes."
     assert merge_results([]) == ""

@@ -5,10 +5,11 @@ It loads LangGraph, which takes a second: only what carries runs imports it.
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any, cast, get_args
 
 from langgraph.graph import END, START, StateGraph
 
+from gristmill.agents.ask.model import KEPT_VERDICTS, Verdict
 from gristmill.agents.delegation.briefing import Agent
 from gristmill.agents.delegation.executing import Delegator
 from gristmill.agents.delegation.model import (
@@ -165,7 +166,7 @@ class Nodes:
         async with handle.step("synthesize", input={"response_language": language}) as step:
             rows = await self._load_rows(state)
             made = await synthesize(handle, rows, language, step)
-            verdicts = {verdict: made.count(verdict) for verdict in ("supported", "unsupported", "contradicted")}
+            verdicts = {verdict: made.count(verdict) for verdict in get_args(Verdict)}
             step.output = {"text": made.text, "verdicts": verdicts, "notes": list(made.notes)}
         sources = [
             {"number": one.number, "document": one.document, "page": one.page, "name": one.title or one.name}
@@ -174,7 +175,7 @@ class Nodes:
         citations = [
             {"document": int(one.document), "page": one.page, "start": one.start, "stop": one.stop, "words": one.quote}
             for sentence in made.sentences
-            if sentence.verdict == "supported"
+            if sentence.verdict in KEPT_VERDICTS
             for one in sentence.citations
         ]
         synthesis = {"text": made.text, "sources": sources, "verdicts": verdicts, "notes": list(made.notes)}

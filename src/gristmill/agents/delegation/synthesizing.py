@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from gristmill.agents.ask.checking import check_sentence
-from gristmill.agents.ask.model import CheckedSentence, Citation, Passage
+from gristmill.agents.ask.model import KEPT_VERDICTS, CheckedSentence, Citation, Passage
 from gristmill.agents.ask.pack import make_pack
 from gristmill.agents.ask.phrases import name_language
 from gristmill.agents.ask.question import recognise_language
@@ -180,9 +180,10 @@ def mark_sentences(text: str, passages: Sequence[Passage], question: str) -> tup
 
 def _mark(text: str, checked: CheckedSentence) -> str:
     numbers = "".join(dict.fromkeys(f"[{one.number}]" for one in checked.citations))
-    if checked.verdict == "supported" and numbers:
+    if checked.verdict in KEPT_VERDICTS and numbers:
         body = text.rstrip(".!?…")
-        return f"{body} {numbers}{text[len(body) :]}"
+        partial = " [partial]" if checked.verdict == "partial" else ""
+        return f"{body} {numbers}{partial}{text[len(body) :]}"
     if checked.verdict == "contradicted":
         return f"{text} (Contradicted {numbers}: {checked.reason})"
     return text

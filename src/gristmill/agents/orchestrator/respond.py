@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from contextlib import aclosing
 
 from gristmill.agents.ask.answering import Past
-from gristmill.agents.ask.model import AnswerEnded, CheckedAnswer, Waits
+from gristmill.agents.ask.model import KEPT_VERDICTS, AnswerEnded, CheckedAnswer, Waits
 from gristmill.agents.orchestrator.knowing import make_answerer
 from gristmill.agents.orchestrator.prompts import CLARIFYING, load_said
 from gristmill.agents.orchestrator.state import OrchestratorState, Update
@@ -28,7 +28,7 @@ async def respond(state: OrchestratorState, handle: RunHandle, step: Stepping) -
     citations = [
         {"document": int(one.document), "page": one.page, "start": one.start, "stop": one.stop, "words": one.quote}
         for sentence in answer.sentences
-        if sentence.verdict == "supported"
+        if sentence.verdict in KEPT_VERDICTS
         for one in sentence.citations
     ]
     step.output = {"kind": answer.kind, "answer": answer.text, "citations": citations, "note": answer.note}
