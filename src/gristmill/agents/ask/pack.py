@@ -102,13 +102,17 @@ def _read_between(start: int, stop: int, around: Iterable[ChunkSurroundings]) ->
 
 
 def _repeats(passage: Passage, chosen: Iterable[Passage]) -> bool:
-    words = frozenset(passage.text.lower().split())
+    words = passage.text.lower().split()
+    own = frozenset(words)
     for other in chosen:
         if (passage.document, passage.page) == (other.document, other.page):
             overlap = min(passage.stop, other.stop) - max(passage.start, other.start)
             if overlap >= ALIKE * (passage.stop - passage.start):
                 return True
-        there = frozenset(other.text.lower().split())
-        if words and len(words & there) >= ALIKE * len(words | there):
+        told = other.text.lower().split()
+        there = frozenset(told)
+        if own and len(own & there) >= ALIKE * len(own | there):
+            return True
+        if " ".join(words) in " ".join(told):  # a copy of the same file, of which more was joined
             return True
     return False
