@@ -388,7 +388,8 @@ def test_a_note_that_was_made_of_a_document_is_no_part_of_it(cli, folder, url):
     assert cli("documents", "--status", "completed", "--json").json == []
     assert cli("document", "show", 1, "--json").json["parts"] == []
     said = cli("document", "rm", 1, "--json")
-    assert (said.code, said.json["documents"]) == (0, 2)  # nobody is asked, and it goes, too
+    assert (said.code, said.json["documents"]) == (0, 1)  # nobody is asked, and the note is not counted …
+    assert cli("document", "show", 2).code == 1  # … but goes, too
 
 
 def test_a_second_up_leaves_what_the_first_one_logged(tmp_path, monkeypatch):
