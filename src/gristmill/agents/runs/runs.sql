@@ -63,7 +63,7 @@ UPDATE agent_run SET state = 'queued' WHERE id = %(id)s AND state = 'running' AN
 -- name: find_run_of
 SELECT r.id, r.scope, s.client, s.project, r.request, r.asked_by, r.item, r.item_type, r.repository, r.foreground, r.state,
        r.fence, r.task, r.host, r.report, r.error, r.stopped_by, r.calls, r.tokens_in, r.tokens_out, r.created_at,
-       r.started_at, r.finished_at
+       r.started_at, r.finished_at, NULL AS unreached
   FROM agent_run r JOIN scope s ON s.id = r.scope
  WHERE r.item = %(item)s AND r.finished_at IS NULL ORDER BY r.id DESC LIMIT 1;
 
