@@ -219,7 +219,7 @@ async def test_patterns_with_small_counts_are_looked_for(bench: Workbench) -> No
 
 async def test_a_git_that_wants_more_memory_than_it_may_have_ends(bench: Workbench) -> None:
     await bench.begin("Look for it.")
-    git = replace((await bench.bench.files()).git, most_memory=1 << 20)
+    git = replace((await bench.context.files()).git, most_memory=1 << 20)
     with pytest.raises(Transient):
         await git.run("version")
 
